@@ -2,6 +2,7 @@
 //!
 //! It is long because each adapter is made here once, and nowhere else.
 
+mod beginning;
 pub(crate) mod repositories;
 pub(crate) mod sources;
 mod surroundings;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::{
-    Catalog, Engine, Event, Failure, FailureKind, Module, Origin, OwnedReleases, ReleaseName, ReleaseTarget,
+    Catalog, Engine, Event, Failure, FailureKind, Module, OwnedReleases, ReleaseName, ReleaseTarget,
     ValuesInput,
 };
 use futures::FutureExt;
@@ -44,6 +45,7 @@ use crate::schedule::Clock;
 use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
 use crate::webhook;
+use beginning::Beginning;
 pub use surroundings::{Outcome, Surroundings};
 use user_values::UserValues;
 
@@ -169,7 +171,7 @@ async fn load_and_operate(around: &Surroundings, operator: Operator) -> anyhow::
         // A hook that takes long to answer --config must not keep the end waiting.
         _ = shutdown.wait_for(|requested| *requested) => return Ok(Outcome::Done),
     };
-    operator.operate(around, host, catalog, |adapters| adapters).await
+    Box::pin(operator.operate(around, host, catalog, |adapters| adapters)).await
 }
 
 /// Passes on to the engine whether the watches work that no binding asked for.
@@ -336,39 +338,11 @@ impl Operator {
             Ok(user_values) => user_values,
             Err(outcome) => return Ok(outcome),
         };
-        let mut config_of_engine = engine_config(settings);
-        let restored = match sources::restore(&parts.sources, around, &channels.1).await {
-            Ok(restored) => restored,
-            Err(outcome) => return Ok(outcome),
-        };
-        match sources::are_kinds_served(&parts.discovery, restored.as_ref(), around, &channels.1).await {
-            Ok(are_served) => config_of_engine.are_source_kinds_served = are_served,
-            Err(outcome) => return Ok(outcome),
-        }
-        if restored.is_none() || (around.once && !config_of_engine.are_source_kinds_served) {
-            config_of_engine.source_workers = 0;
-        }
-        let (registry, lost) = restored.unwrap_or_default();
-        let (are_served, pins) = match repositories::restore(
-            (&parts.discovery, &parts.repositories),
-            &catalog,
-            around,
-            &channels.1,
-        )
-        .await
-        {
-            Ok(restored) => restored,
-            Err(outcome) => return Ok(outcome),
-        };
-        config_of_engine.are_repository_kinds_served = are_served;
-        config_of_engine.chart_workers = repositories::workers(around, are_served);
-        let is_stale = catalog.modules.iter().any(|module| module.origin != Origin::Files);
-        let catalog = if registry.addons.is_empty() && !is_stale {
-            catalog
-        } else {
-            // Bundles that were not on the disk are there now, and those that are not registered are not.
-            host.loader.load().await.context("the modules can't be loaded")?
-        };
+        let Beginning { config: mut config_of_engine, catalog, registry, lost, pins } =
+            match Beginning::restore(around, &parts, &host, catalog, &channels).await? {
+                Ok(beginning) => beginning,
+                Err(outcome) => return Ok(outcome),
+            };
         let webhooks = webhooks::of(around).await?;
         config_of_engine.webhooks = webhooks.as_ref().map(|it| webhooks::config(settings, it));
         let loader = Arc::clone(&host.loader);

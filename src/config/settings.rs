@@ -160,6 +160,7 @@ pub enum OnModuleFailure {
 
 impl Settings {
     /// Returns the settings, or the first thing that is wrong with them.
+    #[expect(clippy::too_many_lines, reason = "one line for each setting")]
     pub fn new(given: &OptionSources) -> Result<Self, ConfigError> {
         refuse(given)?;
         let text = |flag| given.text(flag).0;
@@ -270,7 +271,7 @@ impl SourceSettings {
 /// How charts come from repositories.
 #[derive(Clone, Debug)]
 pub struct ChartSettings {
-    /// The namespace of the ConfigMaps and Secrets.
+    /// The namespace of the `ConfigMap`s and Secrets.
     pub namespace: String,
     /// How many charts of an index are kept that lists none.
     pub index_max: usize,

@@ -59,7 +59,7 @@ impl OutputFiles {
         let object_patches = object_patch::parse(&read(&self.object_patches, object_patch::MAX_BYTES)?)
             .map_err(|error| wrong("can't read object patch file", &error))?;
         let reconcile = match &self.reconcile {
-            Some(path) => reconcile::parse(&read(path, reconcile::MAX_BYTES)?)
+            Some(file) => reconcile::parse(&read(file, reconcile::MAX_BYTES)?)
                 .map_err(|error| wrong("got a bad result of reconcile", &error))?,
             None => ReconcileResult::default(),
         };
@@ -68,7 +68,7 @@ impl OutputFiles {
             values_patch,
             metrics,
             object_patches,
-            reconcile,
+            reconcile: Box::new(reconcile),
             ..HookOutput::default()
         };
         if let Some(ResponseFiles { admission, conversion }) = &self.responses {

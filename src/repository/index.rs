@@ -125,33 +125,9 @@ impl Repositories {
         read.await?
     }
 
-    fn index_map(&self, request: &IndexRequest, chart: &str, versions: &[u8]) -> Wanted {
-        let repository = &request.repository;
-        let label = |(name, value): (&str, &str)| (name.to_owned(), legal::label(value));
-        let annotation = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let content = Digest::of(versions).to_string();
-        Wanted {
-            name: format!("helm-{}-{chart}-index", repository.name),
-            identity: vec![repository.name.to_string(), chart.to_owned()],
-            labels: [(REPO, &*repository.name), (CHART, chart), (TYPE, "index")].map(label).into(),
-            annotations: [(OF_REPOSITORY, &*repository.name), (OF_CHART, chart), (CONTENT, &content)]
-                .map(annotation)
-                .into(),
-            data: BTreeMap::new(),
-            binary: [(VERSIONS.to_owned(), versions.to_vec())].into(),
-            is_immutable: false,
-            owner: owner(
-                RepositoryKind::Repository.as_str(),
-                RepositoryKey::API_VERSION,
-                &repository.name,
-                &repository.uid,
-            ),
-        }
-    }
-
     /// Makes the map of a chart say these versions. Returns whether it said others.
     async fn keep_index(&self, request: &IndexRequest, chart: &str, versions: &[u8]) -> Result<bool, Stop> {
-        let wanted = self.index_map(request, chart, versions);
+        let wanted = index_map(request, chart, versions);
         let known = self.maps.find(&wanted).await?;
         let (is_written, version) = self.maps.ensure(&wanted, known.as_ref()).await?;
         let name = known.and_then(|map| map.metadata.name).unwrap_or_else(|| legal::object(&wanted.name));
@@ -191,5 +167,29 @@ impl Repositories {
             there.extend(annotations.get(OF_CHART).cloned());
         }
         Ok(!there.is_empty() && request.charts.iter().all(|chart| there.contains(&**chart)))
+    }
+}
+
+fn index_map(request: &IndexRequest, chart: &str, versions: &[u8]) -> Wanted {
+    let repository = &request.repository;
+    let label = |(name, value): (&str, &str)| (name.to_owned(), legal::label(value));
+    let annotation = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let content = Digest::of(versions).to_string();
+    Wanted {
+        name: format!("helm-{}-{chart}-index", repository.name),
+        identity: vec![repository.name.to_string(), chart.to_owned()],
+        labels: [(REPO, &*repository.name), (CHART, chart), (TYPE, "index")].map(label).into(),
+        annotations: [(OF_REPOSITORY, &*repository.name), (OF_CHART, chart), (CONTENT, &content)]
+            .map(annotation)
+            .into(),
+        data: BTreeMap::new(),
+        binary: [(VERSIONS.to_owned(), versions.to_vec())].into(),
+        is_immutable: false,
+        owner: owner(
+            RepositoryKind::Repository.as_str(),
+            RepositoryKey::API_VERSION,
+            &repository.name,
+            &repository.uid,
+        ),
     }
 }

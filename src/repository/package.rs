@@ -77,7 +77,7 @@ impl Repositories {
         };
         let bytes = Arc::new(bytes);
         let (chart, maps) = self.load(Arc::clone(&bytes)).await?;
-        for part in self.parts(request, &bytes, &digest) {
+        for part in parts(request, &bytes, &digest) {
             let known = self.maps.find(&part).await?;
             self.maps.ensure(&part, known.as_ref()).await?;
         }
@@ -142,18 +142,6 @@ impl Repositories {
             Ok((chart, maps))
         });
         loaded.await?
-    }
-
-    fn parts(&self, request: &StoreRequest, bytes: &[u8], digest: &Digest) -> Vec<Wanted> {
-        let count = chunk::split(bytes).len();
-        let labels = BTreeMap::from([(PACKAGE.to_owned(), short(digest.hex()))]);
-        let annotations = [(DIGEST.to_owned(), digest.to_string()), (PARTS.to_owned(), count.to_string())];
-        let one = |(place, data): (usize, &[u8])| {
-            let mut wanted = part(request, place + 1, labels.clone(), data);
-            wanted.annotations.extend(annotations.clone());
-            wanted
-        };
-        chunk::split(bytes).enumerate().map(one).collect()
     }
 
     /// Returns the archive of a package, by its digest.
@@ -280,4 +268,16 @@ fn dependencies(mut chart: Chart) -> Vec<PackageDependency> {
     needed.sort();
     needed.dedup();
     needed
+}
+
+fn parts(request: &StoreRequest, bytes: &[u8], digest: &Digest) -> Vec<Wanted> {
+    let count = chunk::split(bytes).len();
+    let labels = BTreeMap::from([(PACKAGE.to_owned(), short(digest.hex()))]);
+    let annotations = [(DIGEST.to_owned(), digest.to_string()), (PARTS.to_owned(), count.to_string())];
+    let one = |(place, data): (usize, &[u8])| {
+        let mut wanted = part(request, place + 1, labels.clone(), data);
+        wanted.annotations.extend(annotations.clone());
+        wanted
+    };
+    chunk::split(bytes).enumerate().map(one).collect()
 }

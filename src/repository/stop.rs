@@ -17,18 +17,15 @@ impl Stop {
     /// Returns what an error of the API server comes to. What it refuses is told to those who look at the object.
     pub(super) fn of(what: &str, error: &kube::Error) -> Self {
         let failure = failure(what, error);
-        match error {
-            kube::Error::Api(status)
-                if (400..500).contains(&status.code) && ![409, 429].contains(&status.code) =>
-            {
-                let advice = match status.code {
-                    403 => "; the operator's ServiceAccount needs a role for it (examples/install)",
-                    _ => "",
-                };
-                Self::Rejected(format!("{failure}{advice}"))
-            }
-            _ => Self::Failed(failure),
+        let kube::Error::Api(status) = error else { return Self::Failed(failure) };
+        if !(400..500).contains(&status.code) || [409, 429].contains(&status.code) {
+            return Self::Failed(failure);
         }
+        let advice = match status.code {
+            403 => "; the operator's ServiceAccount needs a role for it (examples/install)",
+            _ => "",
+        };
+        Self::Rejected(format!("{failure}{advice}"))
     }
 
     /// Returns the failure of work that did not end.

@@ -174,11 +174,12 @@ impl Webhooks {
 /// Returns whether everything in a registration trusts these certificates.
 fn trusts(registration: &WebhookRegistration, ca_bundle: &str) -> bool {
     let configurations = [&registration.validating, &registration.mutating].into_iter().flatten();
-    let webhooks = configurations.flat_map(|object| object["webhooks"].as_array().into_iter().flatten());
-    let mut bundles = webhooks.map(|webhook| &webhook["clientConfig"]["caBundle"]);
+    let webhooks = configurations.filter_map(|object| object.get("webhooks")?.as_array()).flatten();
+    let mut bundles = webhooks.map(|webhook| webhook.pointer("/clientConfig/caBundle"));
     let conversions = registration.conversions.values().flatten();
-    let mut others = conversions.map(|conversion| &conversion["webhook"]["clientConfig"]["caBundle"]);
-    bundles.all(|bundle| bundle == ca_bundle) && others.all(|bundle| bundle == ca_bundle)
+    let mut others = conversions.map(|conversion| conversion.pointer("/webhook/clientConfig/caBundle"));
+    let is_ours = |bundle: Option<&Value>| bundle.and_then(Value::as_str) == Some(ca_bundle);
+    bundles.all(is_ours) && others.all(is_ours)
 }
 
 /// Takes everything back that an operator with these options told the API server, and its certificate.
@@ -247,13 +248,11 @@ struct Certificates {
 impl Certificates {
     /// Returns the certificate to begin with, and when it is to be renewed, if that is our business.
     async fn first(&self, host: &str) -> Result<(Checked, Option<Timestamp>), WebhookError> {
-        match &self.options.certificates {
-            Some(directory) => Ok((read(directory, host)?, None)),
-            None => {
-                let (checked, renew_at) = self.own(host, None).await?;
-                Ok((checked, Some(renew_at)))
-            }
+        if let Some(directory) = &self.options.certificates {
+            return Ok((read(directory, host)?, None));
         }
+        let (checked, renew_at) = self.own(host, None).await?;
+        Ok((checked, Some(renew_at)))
     }
 
     /// Returns the certificate of the Secret; a new one is written if there is none that can be used, or if it is as old as
@@ -318,7 +317,8 @@ impl Certificates {
                 "metadata": metadata, "data": data});
             return self.requests.create(&self.options.secrets(), &secret).await.map(drop);
         };
-        metadata["resourceVersion"] = found["metadata"]["resourceVersion"].clone();
+        let seen = found.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+        metadata.as_object_mut().map(|fields| fields.insert("resourceVersion".to_owned(), seen));
         let change = json!({"metadata": metadata, "data": data});
         self.requests.edit(&self.options.secret_path(), PatchKind::Merge, &change).await.map(drop)
     }
@@ -326,9 +326,9 @@ impl Certificates {
 
 /// Returns the certificate of a Secret and when it is to be renewed, if it can be used.
 fn usable(secret: &Value, name: &str, host: &str) -> Option<(Checked, Timestamp)> {
-    let field = |field: &str| STANDARD.decode(secret["data"][field].as_str()?).ok();
+    let field = |field: &str| STANDARD.decode(secret.pointer("/data")?.get(field)?.as_str()?).ok();
     let (cert, key, ca) = (field("tls.crt")?, field("tls.key")?, field("ca.crt")?);
-    let renew_at = secret["metadata"]["annotations"][RENEW_AT].as_str()?.parse().ok()?;
+    let renew_at = secret.pointer("/metadata/annotations")?.get(RENEW_AT)?.as_str()?.parse().ok()?;
     let place = format!("Secret {name}");
     match check(&Given { place: &place, cert: &cert, key: &key, ca: &ca }, host) {
         Ok(checked) => Some((checked, renew_at)),
@@ -378,17 +378,17 @@ impl Renewal {
 
     async fn follow_files(&self, directory: PathBuf, mut current: Checked) {
         let (signal, mut changes) = tokio::sync::mpsc::channel(1);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let notifier = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Reading is no change. A full channel already holds the signal.
             if event.is_ok_and(|event| !event.kind.is_access()) {
                 let _ = signal.try_send(());
             }
         });
-        let watched = watcher.and_then(|mut watcher| {
+        let watched = notifier.and_then(|mut watcher| {
             watcher.watch(&directory, notify::RecursiveMode::NonRecursive).map(|()| watcher)
         });
-        let _watcher = match watched {
-            Ok(watcher) => watcher,
+        let _guard = match watched {
+            Ok(guard) => guard,
             Err(source) => {
                 let error = WebhookError::Watch { path: directory, source };
                 return tracing::warn!("{error}; a new certificate is used after a restart");

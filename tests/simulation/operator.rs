@@ -161,7 +161,8 @@ impl Operator {
                 let (hooks, started, ready) = observed;
                 ObservedEffects { inner, hooks, trace, ticks, begun, life, started, ready }
             };
-            let outcome = operator.operate(&around, host, scenario.catalog.clone(), observed).await.unwrap();
+            let operating = operator.operate(&around, host, scenario.catalog.clone(), observed);
+            let outcome = Box::pin(operating).await.unwrap();
             // As in production the port is open until the operator is over.
             close.send_replace(true);
             outcome

@@ -137,7 +137,16 @@ impl Engine {
     #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn route(&mut self, event: Event) {
         let Self {
-            queues, configuration, bindings, modules, controllers, sources, repositories, webhooks, cx, ..
+            queues,
+            configuration,
+            bindings,
+            modules,
+            controllers,
+            sources,
+            repositories,
+            webhooks,
+            cx,
+            ..
         } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
@@ -173,7 +182,7 @@ impl Engine {
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
             Event::IndexFetched { run, outcome } => repositories.index_fetched(run, outcome),
             Event::KindAppeared { monitor } if controllers.owns(monitor) => {
-                controllers.kind_appeared(monitor)
+                controllers.kind_appeared(monitor);
             }
             Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
             Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
@@ -216,7 +225,7 @@ impl Engine {
                 sources.patched(lower.cx, run, outcome);
             }
             Event::ObjectsPatched { run, outcome } if controllers.awaits(run) => {
-                controllers.patched(run, outcome)
+                controllers.patched(run, outcome);
             }
             Event::ObjectsPatched { run, outcome } if repositories.awaits(run) => {
                 repositories.patched(run, outcome);
@@ -242,7 +251,6 @@ impl Engine {
                 webhooks.requested(lower.cx, (id, webhook), &review, timeout, may_work);
             }
             Event::RepositoryKindsServed => repositories.watch(&mut lower),
-            Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
@@ -618,32 +626,25 @@ impl Engine {
     }
 
     /// Hands the lists of watches to who watches.
-    fn listed(&mut self, mut lists: Vec<(MonitorId, Objects)>) {
-        while let Some(place) = lists.iter().position(|(monitor, _)| self.webhooks.owns(*monitor)) {
-            let (_, objects) = lists.remove(place);
-            self.webhooks.listed(objects);
-            let (_, modules, mut lower) = self.split();
-            modules.own_watch_changed(&mut lower, Webhooks::watch_title(), None);
-        }
-        while let Some(place) = lists.iter().position(|(monitor, _)| self.sources.owns(*monitor)) {
-            let (monitor, objects) = lists.remove(place);
-            self.sources.listed(&mut self.cx, monitor, objects);
-            let watch = self.sources.watch_of(monitor);
-            let (_, modules, mut lower) = self.split();
-            modules.own_watch_changed(&mut lower, watch, None);
-        }
-        let (ours, others): (Vec<_>, Vec<_>) =
-            lists.into_iter().partition(|(monitor, _)| self.controllers.owns(*monitor));
-        for (monitor, objects) in ours {
-            self.controllers.listed(&mut self.cx, monitor, objects);
-            let watch = self.controllers.watch_of(monitor);
-            let (_, modules, mut lower) = self.split();
-            modules.own_watch_changed(&mut lower, watch, None);
-        }
-        while let Some(place) = lists.iter().position(|(monitor, _)| self.repositories.owns(*monitor)) {
-            let (monitor, objects) = lists.remove(place);
-            self.repositories.listed(monitor, objects);
-            let watch = self.repositories.watch_of(monitor);
+    fn listed(&mut self, lists: Vec<(MonitorId, Objects)>) {
+        let mut others = Vec::new();
+        for (monitor, objects) in lists {
+            let watch = if self.webhooks.owns(monitor) {
+                self.webhooks.listed(objects);
+                Webhooks::watch_title()
+            } else if self.sources.owns(monitor) {
+                self.sources.listed(&mut self.cx, monitor, objects);
+                self.sources.watch_of(monitor)
+            } else if self.repositories.owns(monitor) {
+                self.repositories.listed(monitor, &objects);
+                self.repositories.watch_of(monitor)
+            } else if self.controllers.owns(monitor) {
+                self.controllers.listed(&mut self.cx, monitor, objects);
+                self.controllers.watch_of(monitor)
+            } else {
+                others.push((monitor, objects));
+                continue;
+            };
             let (_, modules, mut lower) = self.split();
             modules.own_watch_changed(&mut lower, watch, None);
         }

@@ -14,8 +14,8 @@ use crate::config_object::ConfigObject;
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
-use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::reconcile::ReconcileResult;
+use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::package::{FetchedIndex, ResolvedChart, StoredPackage};
@@ -358,7 +358,7 @@ pub struct HookOutput {
     /// What it answers to a review of a conversion.
     pub conversion: Option<Box<ConversionResponse>>,
     /// What should be, if it ran for a reconcile binding.
-    pub reconcile: ReconcileResult,
+    pub reconcile: Box<ReconcileResult>,
 }
 
 /// What a process used.

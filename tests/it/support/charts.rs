@@ -118,9 +118,9 @@ impl World {
     }
 
     pub(crate) async fn annotate(&self, kind: &str, name: &str, annotations: Value) {
-        let path = format!("{API}/{}/{name}", plural(kind));
+        let address = format!("{API}/{}/{name}", plural(kind));
         let patch = json!({"metadata": {"annotations": annotations}});
-        ok(&self.cluster.server, Method::PATCH, &path, &patch).await;
+        ok(&self.cluster.server, Method::PATCH, &address, &patch).await;
     }
 
     /// Waits until an object `fits`.
@@ -131,9 +131,9 @@ impl World {
         let check = |object: Option<&DynamicObject>| fits(&serde_json::to_value(object).unwrap());
         let waiting = kube::runtime::wait::await_condition(api, name, check);
         let is_settled = tokio::time::timeout(super::DEADLINE, waiting).await.is_ok();
-        let object = self.object(kind, name).await;
-        assert!(is_settled, "{kind} {name} did not settle: {object}");
-        object
+        let found = self.object(kind, name).await;
+        assert!(is_settled, "{kind} {name} did not settle: {found}");
+        found
     }
 
     /// Waits until an object says that it is synced as it is.

@@ -29,7 +29,7 @@ const LONGEST_MESSAGE: usize = 240;
 #[derive(Debug, Default)]
 pub(crate) struct Controllers {
     config: Arc<Config>,
-    controllers: BTreeMap<Arc<ControllerId>, Controller>,
+    all: BTreeMap<Arc<ControllerId>, Controller>,
     monitors: BTreeMap<MonitorId, (Arc<ControllerId>, Role)>,
     queues: BTreeMap<QueueName, Reconciles<ReconcileKey>>,
     /// The queue of each effect that is in flight.
@@ -70,7 +70,7 @@ impl Controllers {
     /// Returns what a watch of a controller is about, in words.
     pub(crate) fn watch_of(&self, monitor: MonitorId) -> String {
         let Some((id, role)) = self.monitors.get(&monitor) else { return String::new() };
-        let watch = self.controllers.get(id).and_then(|controller| controller.watch(*role));
+        let watch = self.all.get(id).and_then(|controller| controller.watch(*role));
         format!("{} for {id}", watch.map_or("", |watch| &watch.name))
     }
 
@@ -127,7 +127,7 @@ impl Controllers {
 
     fn with_watch(&mut self, monitor: MonitorId, change: impl FnOnce(&mut super::watch::Watch)) {
         let Some((id, role)) = self.monitors.get(&monitor) else { return };
-        if let Some(watch) = self.controllers.get_mut(id).and_then(|controller| controller.watch_mut(*role)) {
+        if let Some(watch) = self.all.get_mut(id).and_then(|controller| controller.watch_mut(*role)) {
             change(watch);
         }
         // What its keys wait for is another thing now.
@@ -141,7 +141,7 @@ impl Controllers {
         look: impl FnOnce(&mut Controller, Role) -> Vec<Wake>,
     ) {
         let Some((id, role)) = self.monitors.get(&monitor).cloned() else { return };
-        let Some(controller) = self.controllers.get_mut(&id) else { return };
+        let Some(controller) = self.all.get_mut(&id) else { return };
         let was_listed = controller.watch(role).is_some_and(|watch| watch.obstacle().is_none());
         let wakes = look(controller, role);
         let is_listed = controller.watch(role).is_some_and(|watch| watch.obstacle().is_none());
@@ -199,7 +199,7 @@ impl Controllers {
     fn answered(&mut self, run: RunId, answer: Answer) -> bool {
         let work = self.runs.remove(&run).and_then(|queue| self.queues.get_mut(&queue));
         let Some(key) = work.and_then(|work| work.finish(run)) else { return false };
-        let controller = self.controllers.get_mut(&key.controller);
+        let controller = self.all.get_mut(&key.controller);
         let state = controller.and_then(|controller| controller.keys.get_mut(&key.object));
         match state.filter(|state| !state.is_idle()) {
             Some(state) => {
@@ -212,12 +212,12 @@ impl Controllers {
 
     /// Handles that files, or what is on, changed: whoever waits looks once more.
     pub(crate) fn look_again(&mut self) {
-        self.held_up.extend(self.controllers.keys().cloned());
+        self.held_up.extend(self.all.keys().cloned());
     }
 
     /// Handles that a module ran, or a converge is through: what hooks read may differ.
     pub(crate) fn values_may_differ(&mut self, modules: &Modules, lower: &mut Lower<'_>, scope: &Scope) {
-        for (id, controller) in self.controllers.iter().filter(|(id, _)| id.hook.scope == *scope) {
+        for (id, controller) in self.all.iter().filter(|(id, _)| id.hook.scope == *scope) {
             let Some(read) = &controller.read else { continue };
             let now = modules.input(lower.configuration, scope);
             if (&read.global, &read.module) == (&now.global, &now.module) {
@@ -232,7 +232,7 @@ impl Controllers {
         }
         // Its first run may have been waited for.
         let same = |id: &&Arc<ControllerId>| id.hook.scope == *scope;
-        self.held_up.extend(self.controllers.keys().filter(same).cloned());
+        self.held_up.extend(self.all.keys().filter(same).cloned());
     }
 
     /// Starts and stops controllers as their hooks were switched on and off.
@@ -240,10 +240,10 @@ impl Controllers {
         for (id, hook) in lower.bindings.take_switched() {
             let wanted = hook.as_ref().map(|hook| hook.spec.reconciles.as_slice()).unwrap_or_default();
             let known: Vec<Arc<ControllerId>> =
-                self.controllers.keys().filter(|known| known.hook == id).cloned().collect();
+                self.all.keys().filter(|known| known.hook == id).cloned().collect();
             for known in known {
                 let stays = |controller: &Controller| wanted.contains(&controller.binding);
-                if !self.controllers.get(&known).is_some_and(stays) {
+                if !self.all.get(&known).is_some_and(stays) {
                     self.stop(lower.cx, &known);
                 }
             }
@@ -255,8 +255,7 @@ impl Controllers {
 
     fn start(&mut self, lower: &mut Lower<'_>, id: &HookId, hook: &Arc<Hook>) {
         for binding in &hook.spec.reconciles {
-            let known =
-                self.controllers.values_mut().find(|known| known.id.hook == *id && known.binding == *binding);
+            let known = self.all.values_mut().find(|known| known.id.hook == *id && known.binding == *binding);
             if let Some(known) = known {
                 let is_other = known.hook.content != hook.content;
                 known.hook = Arc::clone(hook);
@@ -279,12 +278,12 @@ impl Controllers {
                 .entry(controller.queue.clone())
                 .or_insert_with(|| Reconciles::new(Arc::clone(config), terms))
                 .allow(binding.concurrency);
-            self.controllers.insert(id, controller);
+            self.all.insert(id, controller);
         }
     }
 
     fn stop(&mut self, cx: &mut Context, id: &Arc<ControllerId>) {
-        let Some(controller) = self.controllers.remove(id) else { return };
+        let Some(controller) = self.all.remove(id) else { return };
         for monitor in controller.monitors() {
             self.monitors.remove(&monitor);
             cx.push(Effect::StopMonitor { monitor });
@@ -308,8 +307,7 @@ impl Controllers {
         for name in names {
             self.advance_queue(modules, lower, &name);
         }
-        let is_used =
-            |name: &QueueName| self.controllers.values().any(|controller| controller.queue == *name);
+        let is_used = |name: &QueueName| self.all.values().any(|controller| controller.queue == *name);
         let idle = self.queues.iter().filter(|(_, work)| work.entries() == 0);
         let unused: Vec<QueueName> =
             idle.map(|(name, _)| name).filter(|name| !is_used(name)).cloned().collect();
@@ -321,7 +319,7 @@ impl Controllers {
     /// Lets the keys of controllers look once more that wait for what is not about a single key.
     fn release_held_up(&mut self) {
         for id in std::mem::take(&mut self.held_up) {
-            let Some(controller) = self.controllers.get(&id) else { continue };
+            let Some(controller) = self.all.get(&id) else { continue };
             let Some(work) = self.queues.get_mut(&controller.queue) else { continue };
             work.resume_all(|key| key.controller == id && !controller.is_pruning(&key.object));
         }
@@ -331,7 +329,7 @@ impl Controllers {
         let Some(work) = self.queues.get_mut(queue) else { return };
         work.wake_due(lower.cx.now);
         while let Some(key) = work.peek() {
-            let controller = self.controllers.get_mut(&key.controller);
+            let controller = self.all.get_mut(&key.controller);
             let state = controller.as_ref().and_then(|controller| controller.keys.get(&key.object));
             if state.is_some_and(super::key_state::KeyState::is_idle) && !lower.queues.has_slot(queue) {
                 break;
@@ -401,10 +399,7 @@ impl Controllers {
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let work: usize = self.queues.values().map(Reconciles::entries).sum();
         let own = work + self.monitors.len() + self.runs.len();
-        self.controllers
-            .values()
-            .map(Controller::sizes)
-            .fold((0, own), |all, one| (all.0 + one.0, all.1 + one.1))
+        self.all.values().map(Controller::sizes).fold((0, own), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 }
 
@@ -415,7 +410,13 @@ fn told(lower: &Lower<'_>, key: &ReconcileKey, step: Step) -> Step {
             let module: Option<&ModuleName> = key.controller.hook.scope.module();
             Step::Failed(lower.configuration.told(failure, module, None))
         }
-        step => step,
+        Step::Failed(_)
+        | Step::Again(_)
+        | Step::Done
+        | Step::Later(_)
+        | Step::Fetch(..)
+        | Step::Wait(_)
+        | Step::Write(..) => step,
     }
 }
 

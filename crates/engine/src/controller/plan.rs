@@ -79,7 +79,7 @@ pub(super) fn desired(
     for (place, object) in children.iter().enumerate() {
         let one = desired_one(binding, parent, place, object)?;
         if !seen.insert(one.child.clone()) {
-            return Err(refused(place, format!("{} is there twice", shown(binding, &one.child))));
+            return Err(refused(place, &format!("{} is there twice", shown(binding, &one.child))));
         }
         all.push(one);
     }
@@ -106,7 +106,7 @@ fn desired_one(
             kind.kind,
             known.join(", ")
         );
-        return Err(refused(place, message));
+        return Err(refused(place, &message));
     };
     let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
     let mut object = object.clone();
@@ -174,7 +174,7 @@ pub(super) fn plan(
         };
         if !watch.index.of(&child.1).iter().any(|reference| references.contains(reference)) {
             let message = format!("{} is there already, and is not a child of it", shown(binding, &child));
-            return Err(refused(place, message));
+            return Err(refused(place, &message));
         }
         let metadata = Metadata::of(living);
         if metadata.is_deleting() {
@@ -187,9 +187,8 @@ pub(super) fn plan(
             continue;
         }
         let patch = match of.update {
-            Update::InPlace => patches::apply(&of.kind, &child.1, object, true),
             Update::Recreate if is_other => patches::delete(&of.kind, &child.1),
-            Update::Recreate => patches::apply(&of.kind, &child.1, object, true),
+            Update::InPlace | Update::Recreate => patches::apply(&of.kind, &child.1, object, true),
             Update::OnDelete => continue,
         };
         let attempt = (wanted, Some(checksum(&living, false)));
@@ -227,7 +226,7 @@ pub(super) fn shown(binding: &ReconcileBinding, child: &ChildKey) -> String {
     format!("{kind} {}", child.1)
 }
 
-fn refused(place: usize, message: String) -> Failure {
+fn refused(place: usize, message: &str) -> Failure {
     let failure = Failure::new(FailureKind::HookOutput, format!("children[{place}]: {message}"));
     failure.advise(
         "nothing of what the hook wrote took effect; correct the hook, the object is tried again by itself",

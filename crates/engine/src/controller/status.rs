@@ -45,14 +45,14 @@ pub(super) fn change(
         wanted.insert("observedGeneration".to_owned(), generation.into());
     }
     let patch = difference(current, &wanted);
-    (!patch.is_empty()).then(|| StatusChange { status: Value::Object(wanted), patch: Value::Object(patch) })
+    (!patch.is_empty()).then_some(StatusChange { status: Value::Object(wanted), patch: Value::Object(patch) })
 }
 
 fn without_nulls(fields: &Map<String, Value>) -> Map<String, Value> {
     let kept = fields.iter().filter(|(_, value)| !value.is_null());
-    let clean = |value: &Value| match value {
-        Value::Object(fields) => Value::Object(without_nulls(fields)),
-        other => other.clone(),
+    let clean = |value: &Value| match value.as_object() {
+        Some(fields) => Value::Object(without_nulls(fields)),
+        None => value.clone(),
     };
     kept.map(|(key, value)| (key.clone(), clean(value))).collect()
 }

@@ -260,7 +260,7 @@ impl Repositories {
             None => Todo::Nothing,
             Some(change) => {
                 let written = Written::Status(without_nulls(&change));
-                Todo::Change(Change::status(key, change), written)
+                Todo::Change(Change::status(key, &change), written)
             }
         }
     }

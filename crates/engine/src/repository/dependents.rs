@@ -9,6 +9,7 @@ use super::chart::Chart;
 use super::object::UNMANAGED;
 use super::patches::Change;
 use super::repositories::Repositories;
+use super::repository_work::new_chart;
 use crate::package::{PackageDependency, RepositoryKey, RepositoryKind};
 
 impl Repositories {
@@ -95,9 +96,8 @@ impl Repositories {
             let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(&dependent) };
             let Some(known) = self.charts.get(&dependent).and_then(|known| known.object.as_ref()) else {
                 let versions: Vec<String> = self.wanted_by_others(&dependent).into_iter().collect();
-                let mut made =
-                    self.new_chart(&dependency.name, &versions, repository, &repository_name, &access.uid);
-                made["metadata"]["labels"][UNMANAGED] = "true".into();
+                let of = (repository, &repository_name, &*access.uid);
+                let made = new_chart(&dependency.name, &versions, of, Some("true"));
                 return Some((dependent, Change::apply(key, made)));
             };
             let Ok(spec) = &known.spec else { continue };

@@ -7,10 +7,10 @@ use objects::legal;
 use serde_json::{Map, Value, json};
 
 use super::group::{Group, Written};
+use super::known::Repository;
 use super::object::{GROUP, Object, REPO, condition, owner, status_change, without_nulls};
 use super::patches::Change;
 use super::repositories::Repositories;
-use super::repository::Repository;
 use super::work::RepositoryAnswer;
 use crate::context::Context;
 use crate::package::{ChartRepositorySpec, RepoGroupSpec, RepositoryKey, RepositoryKind};
@@ -110,7 +110,7 @@ impl Repositories {
             Some(change) => {
                 let key = RepositoryKey { kind: RepositoryKind::RepoGroup, name: Arc::clone(name) };
                 let written = Written::Status(without_nulls(&change));
-                Todo::Change(Change::status(key, change), written)
+                Todo::Change(Change::status(key, &change), written)
             }
         }
     }

@@ -19,12 +19,13 @@ mod chart_work;
 mod dependents;
 mod group;
 mod group_work;
+mod known;
 mod module_chart;
 mod module_work;
 mod object;
 mod patches;
 mod repositories;
-mod repository;
+
 mod repository_work;
 mod watches;
 mod work;

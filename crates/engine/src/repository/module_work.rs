@@ -42,7 +42,7 @@ fn announce(
     let message =
         format!("module {module} takes version {version} of chart {chart} of Repository {repository}: {why}");
     let module = Some(module.clone());
-    cx.push(Effect::Announce(Announcement { module, source: None, warning, reason, message }));
+    cx.push(Effect::Announce(Announcement { module, source: None, object: None, warning, reason, message }));
 }
 
 /// Returns the name of the Chart of a module.

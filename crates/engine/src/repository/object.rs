@@ -154,21 +154,21 @@ pub(super) fn owner(kind: RepositoryKind, name: &str, uid: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn fields(value: Value) -> Map<String, Value> {
+    fn fields(value: &Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap()
     }
 
     #[test]
     fn a_status_is_written_when_it_differs_and_keeps_the_time_of_its_condition() {
-        let desired = fields(json!({"synced": false, "conditions": [condition(false, "r", "m")]}));
+        let desired = fields(&json!({"synced": false, "conditions": [condition(false, "r", "m")]}));
         let first = status_change(&Value::Null, &desired, "t1").unwrap();
         assert_eq!(first["conditions"][0]["lastTransitionTime"], "t1");
         assert_eq!(status_change(&first, &desired, "t2"), None);
-        let other = fields(json!({"conditions": [condition(false, "r", "other")]}));
+        let other = fields(&json!({"conditions": [condition(false, "r", "other")]}));
         let second = status_change(&first, &other, "t2").unwrap();
         assert_eq!(second["synced"], Value::Null);
         assert_eq!(second["conditions"][0]["lastTransitionTime"], "t1");
-        let third = fields(json!({"conditions": [condition(true, "r", "")]}));
+        let third = fields(&json!({"conditions": [condition(true, "r", "")]}));
         assert_eq!(
             status_change(&second, &third, "t3").unwrap()["conditions"][0]["lastTransitionTime"],
             "t3"

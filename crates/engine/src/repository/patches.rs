@@ -40,7 +40,7 @@ impl Change {
     }
 
     /// Returns the change of the status of an object.
-    pub(super) fn status(key: RepositoryKey, status: Value) -> Self {
+    pub(super) fn status(key: RepositoryKey, status: &Value) -> Self {
         let patch = json!({ "status": status });
         Self { key, operation: Operation::MergePatch { patch }, is_status: true }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::chart::Chart;
 use super::group::Group;
+use super::known::Repository;
 use super::module_chart::ModuleChart;
-use super::repository::Repository;
 use super::watches::RepositoryWatches;
 use super::work::{RepositoryAnswer, Worked, module_key, of_work, work_key};
 use crate::cause::Cause;
@@ -23,6 +23,7 @@ use crate::time::Time;
 use crate::view::QueueView;
 
 /// All objects of chart repositories.
+#[expect(clippy::struct_field_names, reason = "repositories are one of the three kinds of objects")]
 #[derive(Debug)]
 pub(crate) struct Repositories {
     pub(super) config: Arc<Config>,
@@ -95,7 +96,7 @@ impl Repositories {
     }
 
     /// Handles a list of all objects of the kind that a watch is about.
-    pub(crate) fn listed(&mut self, monitor: MonitorId, objects: Vec<(Key, Arc<Item>)>) {
+    pub(crate) fn listed(&mut self, monitor: MonitorId, objects: &[(Key, Arc<Item>)]) {
         let Some(kind) = self.watches.kind_of(monitor) else { return };
         let listed: BTreeSet<&Arc<str>> = objects.iter().map(|(key, _)| &key.name).collect();
         let known: Vec<Arc<str>> = match kind {
@@ -106,7 +107,7 @@ impl Repositories {
         for name in known.iter().filter(|name| !listed.contains(name)) {
             self.observe(kind, name, None);
         }
-        for (key, item) in &objects {
+        for (key, item) in objects {
             self.observe(kind, &key.name, Some(item));
         }
         self.watches.listed(kind);

@@ -7,10 +7,10 @@ use objects::legal;
 use serde_json::{Map, Value, json};
 
 use super::chart::Chart;
+use super::known::{Asked, Index, Repository, Stage, Written};
 use super::object::{CHART, GROUP, Object, REPO, UNMANAGED, condition, owner, status_change, without_nulls};
 use super::patches::Change;
 use super::repositories::Repositories;
-use super::repository::{Asked, Index, Repository, Stage, Written};
 use super::work::{RepositoryAnswer, retry_after};
 use crate::context::Context;
 use crate::effect::Effect;
@@ -51,7 +51,9 @@ impl Repositories {
                 .filter(|(_, chart)| needs(chart))
                 .map(|(name, _)| Arc::clone(name))
                 .collect();
-            names.iter().for_each(|name| self.wake(RepositoryKind::Chart, name));
+            for name in &names {
+                self.wake(RepositoryKind::Chart, name);
+            }
         }
         let now = self.repositories.get(name).and_then(|repository| repository.group().map(str::to_owned));
         for group in BTreeSet::from([group, now]).into_iter().flatten() {
@@ -139,17 +141,14 @@ impl Repositories {
             index.truncated = before.truncated;
         }
         let interval = repository.object.as_ref().and_then(|object| object.spec.as_ref().ok()?.interval());
-        let changed = match &outcome {
-            Ok(index) => {
-                repository.failures = 0;
-                repository.fetch_at = interval.map(|interval| now + interval);
-                index.changed.clone()
-            }
-            Err(_) => {
-                repository.failures = repository.failures.saturating_add(1);
-                repository.fetch_at = Some(now + retry_after(repository.failures));
-                BTreeSet::new()
-            }
+        let changed = if let Ok(index) = &outcome {
+            repository.failures = 0;
+            repository.fetch_at = interval.map(|interval| now + interval);
+            index.changed.clone()
+        } else {
+            repository.failures = repository.failures.saturating_add(1);
+            repository.fetch_at = Some(now + retry_after(repository.failures));
+            BTreeSet::new()
         };
         let is_fine = outcome.is_ok();
         repository.index = Some(Index { asked, outcome });
@@ -187,7 +186,7 @@ impl Repositories {
         }
         if let Ok(spec) = &object.spec {
             let asked = self.asked_of(name, spec);
-            if self.is_index_due(repository, object, spec, &asked, now) {
+            if is_index_due(repository, object, spec, &asked, now) {
                 let request = index_request(repository, object, name, &asked);
                 return Todo::Fetch(Box::new(request), asked);
             }
@@ -200,7 +199,7 @@ impl Repositories {
             None => Todo::Nothing,
             Some(change) => {
                 let written = Written::Status(without_nulls(&change));
-                Todo::Change(Change::status(key, change), written)
+                Todo::Change(Change::status(key, &change), written)
             }
         }
     }
@@ -213,25 +212,6 @@ impl Repositories {
         let charts = listed.chain(wanted).filter(|chart| !chart.is_empty()).collect();
         let secret = spec.auth_secret.clone().filter(|secret| !secret.is_empty());
         Asked { url: spec.url.clone(), secret, charts, is_open: spec.charts.is_empty() }
-    }
-
-    fn is_index_due(
-        &self,
-        repository: &Repository,
-        object: &Object<ChartRepositorySpec>,
-        spec: &ChartRepositorySpec,
-        asked: &Asked,
-        now: Time,
-    ) -> bool {
-        match &repository.index {
-            // Another operator, or this one before its restart, looked at it, and only a change is a reason to do that again.
-            None if spec.interval().is_none() => !was_synced(object),
-            None => true,
-            Some(index) => {
-                let is_enough = index.asked.has_source_of(asked) && index.has(asked);
-                !is_enough || repository.fetch_at.is_some_and(|at| at <= now)
-            }
-        }
     }
 
     fn repository_status(
@@ -304,10 +284,11 @@ impl Repositories {
                 is_spec && !known.labels.contains_key(UNMANAGED) && known.owners.contains(&object.uid)
             });
             if !is_so && known.is_none_or(|known| !known.is_deleting) {
-                let mut wanted = self.new_chart(&listed.name, &versions, repository, name, &object.uid);
-                if known.is_some_and(|known| known.labels.contains_key(UNMANAGED)) {
-                    wanted["metadata"]["labels"][UNMANAGED] = Value::Null;
-                }
+                // It is managed from now on.
+                let unmanaged =
+                    known.filter(|known| known.labels.contains_key(UNMANAGED)).map(|_| Value::Null);
+                let of = (repository, name, &*object.uid);
+                let wanted = new_chart(&listed.name, &versions, of, unmanaged);
                 return Some((Arc::clone(&chart), Change::apply(chart_key(&chart), wanted)));
             }
         }
@@ -340,22 +321,42 @@ impl Repositories {
         });
         if is_free { name } else { legal::told_apart(&text, &[chart, repository]).into() }
     }
+}
 
-    /// Returns a Chart of a Repository that belongs to it.
-    pub(super) fn new_chart(
-        &self,
-        chart: &str,
-        versions: &[String],
-        repository: &Repository,
-        name: &Arc<str>,
-        uid: &str,
-    ) -> Value {
-        let mut labels = BTreeMap::from([(CHART, legal::label(chart)), (REPO, legal::label(name))]);
-        labels.extend(repository.group().map(|group| (GROUP, group.to_owned())));
-        json!({
-            "metadata": {"labels": labels, "ownerReferences": [owner(RepositoryKind::Repository, name, uid)]},
-            "spec": {"name": chart, "repository": &**name, "versions": versions, "createDeps": true},
-        })
+/// Returns a Chart of a Repository that belongs to it. `unmanaged` is what its label for those says that no Repository lists;
+/// null takes it away.
+pub(super) fn new_chart(
+    chart: &str,
+    versions: &[String],
+    (repository, name, uid): (&Repository, &Arc<str>, &str),
+    unmanaged: Option<impl Into<Value>>,
+) -> Value {
+    let mut labels =
+        BTreeMap::from([(CHART, Value::from(legal::label(chart))), (REPO, legal::label(name).into())]);
+    labels.extend(repository.group().map(|group| (GROUP, group.into())));
+    labels.extend(unmanaged.map(|unmanaged| (UNMANAGED, unmanaged.into())));
+    json!({
+        "metadata": {"labels": labels, "ownerReferences": [owner(RepositoryKind::Repository, name, uid)]},
+        "spec": {"name": chart, "repository": &**name, "versions": versions, "createDeps": true},
+    })
+}
+
+/// Returns whether the index of a repository is to be fetched.
+fn is_index_due(
+    repository: &Repository,
+    object: &Object<ChartRepositorySpec>,
+    spec: &ChartRepositorySpec,
+    asked: &Asked,
+    now: Time,
+) -> bool {
+    match &repository.index {
+        // Another operator, or this one before its restart, looked at it, and only a change is a reason to do that again.
+        None if spec.interval().is_none() => !was_synced(object),
+        None => true,
+        Some(index) => {
+            let is_enough = index.asked.has_source_of(asked) && index.has(asked);
+            !is_enough || repository.fetch_at.is_some_and(|at| at <= now)
+        }
     }
 }
 
@@ -383,14 +384,13 @@ fn index_request(
             etag: object.status_text("etag").to_owned(),
             modified: object.status_text("modified").to_owned(),
         }),
-        None => None,
         Some(known @ Index { asked: before, outcome: Ok(index) })
             if before.has_source_of(asked) && known.has(asked) =>
         {
             charts.retain(|chart| !index.missing.iter().any(|(missing, _)| missing == chart));
             Some(index.validator.clone())
         }
-        Some(_) => None,
+        None | Some(_) => None,
     };
     IndexRequest {
         repository: repository.access(name).unwrap_or_default(),

@@ -27,7 +27,7 @@ use crate::reconcile::{Reconciles, Step, Terms, WorkKey};
 use crate::time::Time;
 
 /// All configurations of sources.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(super) config: Arc<Config>,
     pub(super) reconciles: Reconciles,
@@ -72,17 +72,9 @@ impl Sources {
                 Terms { workers: config.source_workers, ..Terms::default() },
             ),
             config,
-            watches: SourceWatches::default(),
-            known: BTreeMap::new(),
             modules: registration.modules(),
             registration,
-            next: None,
-            holder: None,
-            waiting: VecDeque::new(),
-            commits: Commits::default(),
-            sweep: Sweep::default(),
-            syncs: Syncs::default(),
-            refresh_later: BTreeSet::new(),
+            ..Self::default()
         }
     }
 

@@ -24,7 +24,12 @@ fn check(spec: &HookSpec) {
     let count = contexts.len();
     assert!(contexts.iter().all(|context| match context.trigger {
         Trigger::Synchronization { binding } => binding < spec.kubernetes.len(),
-        Trigger::Event { .. } | Trigger::Lifecycle(_) | Trigger::Reconcile(_) | Trigger::Schedule => true,
+        Trigger::Conversion { .. }
+        | Trigger::Event { .. }
+        | Trigger::Lifecycle(_)
+        | Trigger::Reconcile(_)
+        | Trigger::Review { .. }
+        | Trigger::Schedule => true,
     }));
     let mut out = Vec::new();
     RunContexts::new(spec, contexts, |_| Snapshot::default()).write(&mut out).unwrap();

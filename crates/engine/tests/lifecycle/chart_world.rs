@@ -6,9 +6,8 @@ use std::sync::Arc;
 use engine::object_patch::{ObjectPatch, Operation};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Config, Digest, Engine, Event, Failure, FetchedIndex, IndexRequest, IndexValidator, ModuleName,
-    PackageDependency, Pin, Pins, ResolveRequest, ResolvedChart, ResolvedVersion, RunId, StoreRequest,
-    StoredPackage,
+    Config, Digest, Engine, Event, FetchedIndex, IndexRequest, IndexValidator, ModuleName, PackageDependency,
+    Pin, Pins, ResolveRequest, ResolvedChart, ResolvedVersion, RunId, StoreRequest, StoredPackage,
 };
 use serde_json::{Value, json};
 
@@ -139,15 +138,17 @@ impl World {
 
     /// Changes an object, as the API server does.
     pub(crate) fn patch_chart(&mut self, run: RunId, patches: &[ObjectPatch]) {
-        let outcome = match self.patching.pop_front() {
-            Some(Err(failure)) => Err(failure),
-            Some(Ok(())) | None => patches.iter().try_for_each(|patch| self.patch_chart_object(patch)),
-        };
+        let outcome = self.patching.pop_front().unwrap_or(Ok(()));
+        if outcome.is_ok() {
+            for patch in patches {
+                self.patch_chart_object(patch);
+            }
+        }
         self.in_flight.insert(run, None);
         self.send_in(5, Event::ObjectsPatched { run, outcome });
     }
 
-    fn patch_chart_object(&mut self, patch: &ObjectPatch) -> Result<(), Failure> {
+    fn patch_chart_object(&mut self, patch: &ObjectPatch) {
         let (kind, name) = (patch.target.kind.clone(), patch.target.name.clone());
         let known = self.charts.objects.get(&(kind.clone(), name.clone())).cloned();
         let is_status = patch.target.subresource.is_some();
@@ -159,7 +160,7 @@ impl World {
                 made["metadata"]["generation"] = json!(1);
                 self.stores_chart(&kind, &name, made);
             }
-            return Ok(());
+            return;
         };
         match &patch.operation {
             Operation::MergePatch { patch: change } if is_status => {
@@ -180,12 +181,11 @@ impl World {
             }
             Operation::Delete(_) => {
                 self.deletes_chart(&kind, &name);
-                return Ok(());
+                return;
             }
             Operation::Apply { .. } | Operation::Jq { .. } => panic!("nobody does this here: {patch}"),
         }
         self.stores_chart(&kind, &name, object);
-        Ok(())
     }
 
     pub(crate) fn fetch_index(&mut self, run: RunId, request: &IndexRequest) {
@@ -197,10 +197,8 @@ impl World {
             Some(offered) => {
                 let listed =
                     |offered: &Offered| request.is_open || request.charts.contains(offered.chart.as_str());
-                let stamp: String = offered
-                    .iter()
-                    .map(|its| format!("{}{}{};", its.chart, its.version, its.digest))
-                    .collect();
+                let stamps = offered.iter().map(|its| format!("{}{}{}", its.chart, its.version, its.digest));
+                let stamp = stamps.collect::<Vec<_>>().join(";");
                 let is_unchanged = request.known.as_ref().is_some_and(|known| known.etag == stamp);
                 let kept: Vec<Offered> = offered.iter().filter(|its| listed(its)).cloned().collect();
                 let changed = kept.iter().map(|its| its.chart.clone()).filter(|_| !is_unchanged).collect();
@@ -251,8 +249,8 @@ impl World {
         let (chart, version) = (request.chart.to_string(), request.version.version.to_string());
         let key = (repository, chart.clone(), version.clone());
         let offered = self.charts.repositories.get(&request.repository.url).into_iter().flatten();
-        let offered = offered.filter(|its| its.chart == chart && its.version == version);
-        let offered = offered.filter(|its| !self.charts.broken.contains(&its.chart)).next_back().cloned();
+        let mut offered = offered.filter(|its| its.chart == chart && its.version == version);
+        let offered = offered.rfind(|its| !self.charts.broken.contains(&its.chart)).cloned();
         let kept = self.charts.stored.get(&key).copied().filter(|_| !request.replaces);
         let outcome = match (kept, &offered) {
             (None, None) => Err("the archive can't be fetched: 404".to_owned()),
@@ -293,8 +291,12 @@ impl World {
     pub(crate) fn restarts_charted(&mut self) {
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
         let catalog = self.charts.files.catalog();
-        self.engine =
-            Engine::restored(config, catalog, &engine::Registry::default(), self.charts.pins.clone());
+        self.engine = Engine::restored(
+            config,
+            catalog,
+            (&engine::Registry::default(), &BTreeSet::new()),
+            self.charts.pins.clone(),
+        );
         self.forgets_everything();
         self.send_in(0, Event::Started);
     }

@@ -27,7 +27,7 @@ fn cache(version: &str, auto_upgrade: bool) -> Files {
         .with(move |module| module.chart = Some(Arc::new(reference.clone())))
 }
 
-fn corp(world: &mut World, charts: Value) {
+fn corp(world: &mut World, charts: &Value) {
     world.applies_chart("Repository", "corp", json!({"name": "corp", "url": URL, "charts": charts}));
 }
 
@@ -63,13 +63,13 @@ pub(crate) fn tour() {
 fn b01_b02_a_repository_gets_its_finalizer_its_index_and_the_charts_that_it_lists() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1), offered("beta", "1.0", 2)]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(1_000);
     assert_eq!(world.charts.indexes["corp"].len(), 2);
     let object = world.chart_object("Repository", "corp");
     assert_eq!((&object["status"]["synced"], &object["status"]["charts"]), (&json!(true), &json!(0)));
     assert_eq!(object["metadata"]["finalizers"], json!(["finalizer.repo.yaho.soer3n.dev"]));
-    corp(&mut world, json!([{"name": "alpha", "versions": ["*"]}]));
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["*"]}]));
     world.run_for(1_000);
     let chart = world.chart_object("Chart", "alpha-corp");
     assert_eq!(
@@ -78,7 +78,7 @@ fn b01_b02_a_repository_gets_its_finalizer_its_index_and_the_charts_that_it_list
     );
     assert_eq!(chart["status"]["versions"], "synced");
     assert_eq!(world.chart_object("Repository", "corp")["status"]["charts"], 1);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(1_000);
     assert_eq!(world.chart_object("Chart", "alpha-corp"), Value::Null, "it is not listed any more");
 }
@@ -87,7 +87,7 @@ fn b01_b02_a_repository_gets_its_finalizer_its_index_and_the_charts_that_it_list
 fn b05_a_chart_that_a_person_made_is_labelled_and_never_deleted() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1), offered("beta", "1.0", 2)]);
-    corp(&mut world, json!([{"name": "beta"}]));
+    corp(&mut world, &json!([{"name": "beta"}]));
     let spec = json!({"name": "alpha", "repository": "corp", "versions": ["*"]});
     world.applies_chart("Chart", "alpha-corp", spec.clone());
     world.run_for(1_000);
@@ -96,11 +96,11 @@ fn b05_a_chart_that_a_person_made_is_labelled_and_never_deleted() {
     assert_eq!((&chart["metadata"]["labels"], &chart["spec"]), (&labels, &spec));
     assert_eq!(chart["status"]["versions"], "synced", "its index is kept although it is not listed");
     // Its name is taken: what is listed gets another one.
-    corp(&mut world, json!([{"name": "alpha"}]));
+    corp(&mut world, &json!([{"name": "alpha"}]));
     world.run_for(1_000);
     assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"], spec);
     assert_eq!(world.charts.objects.keys().filter(|(kind, _)| kind == "Chart").count(), 2);
-    corp(&mut world, json!([{"name": "beta"}]));
+    corp(&mut world, &json!([{"name": "beta"}]));
     world.run_for(1_000);
     assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"], spec);
 }
@@ -117,7 +117,7 @@ fn b06_b08_what_is_wrong_is_a_condition_and_hinders_nothing_else() {
     world.run_for(1_000);
     let (reason, message) = world.condition("Chart", "mine");
     assert!(reason == "initChartFailed" && message.contains("there is no Repository"), "{message}");
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(1_000);
     assert_eq!(world.condition("Chart", "mine"), ("initChartFailed".to_owned(), "nothing fits 9".to_owned()));
     assert_eq!(world.charts.stored.len(), 1, "the good one is kept");
@@ -138,7 +138,7 @@ fn b06_b08_what_is_wrong_is_a_condition_and_hinders_nothing_else() {
 fn an_index_is_looked_at_again_and_a_repository_that_fails_ever_more_rarely() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1)]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(1_000);
     let writes = world.charts.writes.len();
     world.run_for(1_510_000);
@@ -170,7 +170,7 @@ fn an_index_is_looked_at_again_and_a_repository_that_fails_ever_more_rarely() {
 fn b11_what_a_chart_needs_is_made_and_waited_for() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1), needs("beta", "alpha")]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     let spec =
         |create: bool| json!({"name": "beta", "repository": "corp", "versions": ["*"], "createDeps": create});
     world.applies_chart("Chart", "mine", spec(false));
@@ -191,7 +191,7 @@ fn b11_what_a_chart_needs_is_made_and_waited_for() {
         (&json!("synced"), &json!("synced"))
     );
     // A Repository that lists it keeps what others need of it.
-    corp(&mut world, json!([{"name": "alpha", "versions": ["1"]}]));
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
     world.run_for(1_000);
     assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"]["versions"], json!(["1", "*"]));
     assert!(
@@ -204,7 +204,7 @@ fn b11_what_a_chart_needs_is_made_and_waited_for() {
 fn charts_that_need_each_other_are_named_and_the_work_ends() {
     let mut world = charted(&files());
     offers(&mut world, &[needs("a", "b"), needs("b", "a")]);
-    corp(&mut world, json!([{"name": "a", "versions": ["*"]}]));
+    corp(&mut world, &json!([{"name": "a", "versions": ["*"]}]));
     world.run_for(2_000);
     let (reason, message) = world.condition("Chart", "a-corp");
     assert!(reason == "createDepsFailed" && message.contains("a-corp → b-corp → a-corp"), "{message}");
@@ -248,7 +248,7 @@ fn b13_a_group_makes_its_repositories_and_deletes_those_that_it_does_not_list_an
 fn b17_an_archive_that_was_published_again_is_taken_when_a_person_says_so() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1)]);
-    corp(&mut world, json!([{"name": "alpha", "versions": ["*"]}]));
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["*"]}]));
     world.run_for(1_000);
     offers(&mut world, &[offered("alpha", "1.0", 2)]);
     world.run_for(400_000);
@@ -278,7 +278,7 @@ fn b18_b21_a_module_is_held_until_its_chart_is_there_and_holds_back_nobody() {
             .all(|queue| queue.name.as_str() != "main" || queue.tasks.is_empty())
     );
     offers(&mut world, &[offered("alpha", "1.0", 1)]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(2_000);
     assert!(world.deployed.keys().eq(["base", "cache"]));
     assert_eq!(phase(&world, "cache"), "running");
@@ -299,7 +299,7 @@ fn a_module_moves_when_its_constraint_changes_or_when_it_follows() {
     for (auto_upgrade, moves_to) in [(false, "1.0"), (true, "1.1")] {
         let mut world = charted(&cache("1", auto_upgrade));
         offers(&mut world, &[offered("alpha", "1.0", 1)]);
-        corp(&mut world, json!([]));
+        corp(&mut world, &json!([]));
         world.run_for(2_000);
         offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
         world.run_for(400_000);
@@ -319,7 +319,7 @@ fn a_module_moves_when_its_constraint_changes_or_when_it_follows() {
 fn a_module_that_is_switched_off_gives_its_chart_up_when_its_release_is_gone() {
     let mut world = charted(&cache("*", false));
     offers(&mut world, &[offered("alpha", "1.0", 1)]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(2_000);
     world.send_in(0, config_map(200, &[("cacheEnabled", "false")]));
     world.run_for(2_000);
@@ -349,7 +349,7 @@ fn a_write_that_fails_is_tried_again() {
     for _ in 0..3 {
         world.patching.push_back(Err(Failure::new(FailureKind::Cluster, "conflict")));
     }
-    corp(&mut world, json!([{"name": "alpha", "versions": ["*"]}]));
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["*"]}]));
     world.run_for(60_000);
     assert_eq!(world.condition("Chart", "alpha-corp").0, "success");
 }
@@ -358,7 +358,7 @@ fn a_write_that_fails_is_tried_again() {
 fn three_failed_runs_bring_the_version_back_with_which_the_module_ran() {
     let mut world = charted(&cache("1", true));
     offers(&mut world, &[offered("alpha", "1.0", 1)]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(2_000);
     offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
     let mut world = (0..3).fold(world, |world, _| world.release("cache", Err("it does not start")));
@@ -380,7 +380,7 @@ fn three_failed_runs_bring_the_version_back_with_which_the_module_ran() {
 fn b20_the_steps_of_a_chart_are_told_in_their_order() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1), needs("beta", "alpha")]);
-    corp(&mut world, json!([]));
+    corp(&mut world, &json!([]));
     world.run_for(1_000);
     let spec = json!({"name": "beta", "repository": "corp", "versions": ["*"], "createDeps": true});
     world.applies_chart("Chart", "mine", spec);

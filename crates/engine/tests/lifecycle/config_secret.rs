@@ -97,14 +97,14 @@ fn a_key_of_the_secret_that_is_no_yaml_keeps_what_it_said_and_is_told_without_it
     let mut world = World::new(&web()).configured_with(&[], Some(&good)).settled();
     world.after(100, secret(101, &[("web", "password: [hunter33")]));
     assert_eq!(values(&world), json!({"password": "hunter22"}));
-    let told = world.told(|view, format| engine::view::status::text(view, format));
+    let told = world.told(engine::view::status::text);
     assert!(told.contains("Secret ops/addon-operator") && told.contains("bad yaml"), "{told}");
     // The other object goes on, over the last good text.
     world.after(100, config(102, &[("web", "size: 2")]));
     assert_eq!(values(&world), json!({"password": "hunter22", "size": 2}));
     world.after(100, secret(103, &[("web", "password: hunter44")]));
     assert_eq!(values(&world), json!({"password": "hunter44", "size": 2}));
-    let told = world.told(|view, format| engine::view::status::text(view, format));
+    let told = world.told(engine::view::status::text);
     assert!(!told.contains("bad yaml"), "{told}");
 }
 
@@ -148,6 +148,6 @@ fn a_secret_that_may_not_be_read_is_told_and_hinders_nothing() {
     let failure = Failure::new(FailureKind::Forbidden, "may not read");
     let trace = world.after(0, Event::ConfigRejected { object: ConfigObject::Secret, failure });
     assert!(trace.contains("upgrade web"), "{trace}");
-    let told = world.told(|view, format| engine::view::status::text(view, format));
+    let told = world.told(engine::view::status::text);
     assert!(told.contains("Secret ops/addon-operator"), "{told}");
 }

@@ -23,6 +23,7 @@ pub(crate) type Hook = fn(&Value) -> Result<Value, &'static str>;
 type Address = (String, Key);
 
 /// What will happen.
+#[expect(clippy::large_enum_variant, reason = "few of them exist at a time")]
 enum Coming {
     Event(Event),
     /// A request is carried out, and answered.
@@ -186,7 +187,7 @@ impl ControlPlane {
                     self.wanted.insert(key.clone(), BTreeSet::new());
                 }
                 let reconcile = engine::hook::reconcile::parse(result.to_string().as_bytes()).unwrap();
-                Ok(HookOutput { reconcile, ..HookOutput::default() })
+                Ok(HookOutput { reconcile: Box::new(reconcile), ..HookOutput::default() })
             }
             Err(message) => Err(Failure::new(FailureKind::HookExit, message)),
         };

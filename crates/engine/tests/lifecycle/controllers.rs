@@ -237,6 +237,7 @@ fn a_key_waits_for_kinds_that_do_not_exist_and_says_for_which() {
 
 #[test]
 fn a_result_that_asks_for_what_it_may_not_have_changes_nothing() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
     fn hook(context: &Value) -> Result<Value, &'static str> {
         let name = &context["object"]["metadata"]["name"];
         let good =
@@ -309,6 +310,7 @@ fn two_hooks_can_not_have_one_finalizer_on_one_kind() {
     );
     assert_eq!(catalog.modules[1].broken, None);
     let twice = controller().global_hook("twice.sh", CONFIG).catalog().with_one_hook_for_each_finalizer();
-    let broken = twice.global.broken.iter().filter_map(|part| part.hook.as_ref()).map(|name| name.as_str());
+    let broken =
+        twice.global.broken.iter().filter_map(|part| part.hook.as_ref()).map(engine::HookName::as_str);
     assert_eq!((broken.collect::<Vec<_>>(), twice.global.hooks.len()), (vec!["twice.sh"], 1));
 }

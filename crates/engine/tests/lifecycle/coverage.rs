@@ -101,6 +101,7 @@ pub(crate) fn saw_effect(effect: &Effect) {
 }
 
 /// One life with as much in it as possible.
+#[expect(clippy::too_many_lines, reason = "one life with everything in it")]
 fn tour() {
     let before = files()
         .global_hook("g.sh", "{onStartup: 1, kubernetes: [{name: pods, kind: Pod}, {name: nodes, kind: Node, queue: side}]}")

@@ -82,7 +82,7 @@ impl World {
     /// Returns what was answered to a review, and forgets it.
     fn answer(&mut self, id: u64) -> Result<Value, RefusalReason> {
         let place = self.answers_to_reviews.iter().position(|(known, _)| known.number() == id);
-        let (_, outcome) = self.answers_to_reviews.remove(place.expect("the review is answered"));
+        let (_, outcome) = self.answers_to_reviews.remove(place.unwrap());
         outcome.map(|review| review["response"].clone()).map_err(|refusal| refusal.reason)
     }
 

@@ -1020,6 +1020,7 @@ fn end<T>(outcome: &Result<T, Failure>) -> String {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each event")]
 fn shown_event(event: &Event) -> String {
     match event {
         Event::Started => "started".to_owned(),

@@ -66,17 +66,15 @@ pub fn choose<'e>(
         youngest.get_or_insert(entry);
     }
     let constraint = constraint.to_owned();
-    Err(match youngest {
-        Some(entry) => ChoiceError::Young { constraint, version: entry.version.clone() },
-        None => {
-            let known = match (entries.first(), entries.len()) {
-                (None, _) => "there is none".to_owned(),
-                (Some(only), 1) => format!("there is only {}", only.version),
-                (Some(highest), count) => format!("the highest of {count} is {}", highest.version),
-            };
-            ChoiceError::None { constraint, known }
-        }
-    })
+    if let Some(entry) = youngest {
+        return Err(ChoiceError::Young { constraint, version: entry.version.clone() });
+    }
+    let known = match (entries.first(), entries.len()) {
+        (None, _) => "there is none".to_owned(),
+        (Some(only), 1) => format!("there is only {}", only.version),
+        (Some(highest), count) => format!("the highest of {count} is {}", highest.version),
+    };
+    Err(ChoiceError::None { constraint, known })
 }
 
 #[cfg(test)]

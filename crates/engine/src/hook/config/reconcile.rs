@@ -77,14 +77,13 @@ fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
     let label = item.string("parentLabel").map(ParentReference::Label);
     let owner = item.boolean("ownerOf").filter(|is_owner| *is_owner).map(|_| ParentReference::Owner);
     let mut references = annotation.into_iter().chain(label).chain(owner);
-    let parent = match (references.next(), references.next()) {
-        (Some(parent), None) => parent,
-        (None, _) | (Some(_), Some(_)) => {
-            let path = item.path();
-            let text = format!("{path} should have one of parentAnnotation, parentLabel and ownerOf: true");
-            report.note(path, text);
-            ParentReference::Owner
-        }
+    let parent = if let (Some(parent), None) = (references.next(), references.next()) {
+        parent
+    } else {
+        let path = item.path();
+        let text = format!("{path} should have one of parentAnnotation, parentLabel and ownerOf: true");
+        report.note(path, text);
+        ParentReference::Owner
     };
     item.finish();
     RelatedKind { name, selection, parent }
