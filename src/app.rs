@@ -338,8 +338,10 @@ impl Operator {
             Ok(user_values) => user_values,
             Err(outcome) => return Ok(outcome),
         };
+        let remote = (&parts.discovery, &*parts.sources, &*parts.repositories);
+        let before = (engine_config(settings), catalog);
         let Beginning { config: mut config_of_engine, catalog, registry, lost, pins } =
-            match Beginning::restore(around, &parts, &host, catalog, &channels).await? {
+            match Beginning::restore(around, remote, before, &host.loader, &channels.1).await? {
                 Ok(beginning) => beginning,
                 Err(outcome) => return Ok(outcome),
             };

@@ -156,7 +156,7 @@ mod tests {
             ("a: [b", "module.yaml: "),
             ("valuesLayout: top", "module.yaml: valuesLayout: should be root or section"),
             ("chart: web", "module.yaml: chart: should be a mapping"),
-            ("chart: {repo: a}", r#"module.yaml: chart: there is no key "repo"; the keys are"#),
+            ("chart: {repo: a}", r#"chart: there is no key "repo"; did you mean repository?"#),
             ("chart: {versions: a}", r#"chart: there is no key "versions"; did you mean version?"#),
             ("chart: {repository: a, name: b}", "module.yaml: chart.version: should be a text"),
             ("chart: {repository: a, name: b, version: 1.2}", "module.yaml: chart.version: should be a text"),

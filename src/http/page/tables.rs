@@ -132,8 +132,11 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
     if let Some(failure) = &module.last_error {
         page.text(&show(failure, Some(&module.name)));
     }
+    if let Some(problem) = &module.config_problem {
+        let note = format!("its key of the {} is broken, see above", problem.object);
+        page.raw("<small>").text(&note).raw("</small>");
+    }
     for (there, note) in [
-        (module.config_problem.is_some(), "its key of the configuration is broken, see above"),
         (module.broken_version.is_some(), "its new version is broken, see above"),
         (module.parked.is_some(), "its release is left alone, see above"),
     ] {

@@ -6,6 +6,7 @@ mod delete;
 mod events;
 mod hook_run;
 mod hooks;
+mod lower;
 mod modules;
 mod release;
 mod release_drift;
@@ -19,7 +20,8 @@ mod watch_events;
 mod watch_health;
 
 pub(crate) use hook_run::{report_review, report_run};
-pub(crate) use modules::{Lower, Modules};
+pub(crate) use lower::Lower;
+pub(crate) use modules::Modules;
 pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;
 pub(crate) use state::{ModuleState, Phase};
