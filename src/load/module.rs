@@ -274,8 +274,8 @@ pub(super) fn schemas(dir: &Path) -> Result<Arc<Schemas>, Failure> {
     let (config, own) = (read("config-values.yaml")?, read("values.yaml")?);
     let schemas = Schemas::compile(config.as_ref().map(borrow), own.as_ref().map(borrow));
     let schemas = schemas.map_err(|error| Failure::of(FailureKind::Values, &error))?;
-    if schemas.has_cel_rules() {
-        tracing::warn!(path = %dir.display(), "the rules of x-deckhouse-validations are not checked yet");
+    for problem in schemas.rule_problems() {
+        tracing::warn!("{problem}; values that this rule is about are refused");
     }
     Ok(Arc::new(schemas))
 }

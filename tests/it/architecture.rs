@@ -13,7 +13,17 @@ use crate::support::files::{root, tracked, tracked_below};
 const PURE: &[(&str, &[&str])] = &[
     (
         "values",
-        &["golang", "json-patch", "libyaml-safer", "objects", "serde", "serde_json", "strsim", "thiserror"],
+        &[
+            "cel",
+            "golang",
+            "json-patch",
+            "libyaml-safer",
+            "objects",
+            "serde",
+            "serde_json",
+            "strsim",
+            "thiserror",
+        ],
     ),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),

@@ -281,7 +281,8 @@ impl Section {
         if after == *self.result {
             return Ok(self.clone());
         }
-        self.schemas.validate_values(self.key(), &after).map_err(SectionError::InvalidValues)?;
+        let checked = self.schemas.validate_values(self.key(), &after, Some(&self.result));
+        checked.map_err(SectionError::InvalidValues)?;
         let mut section = self.clone();
         section.patches = Arc::new(compact(&self.patches, patch.operations()));
         section.computed()
@@ -292,12 +293,13 @@ impl Section {
         if let Some(preset) = self.presets.pick(Some(config))? {
             preset.validate(Some(config)).map_err(SectionError::InvalidConfig)?;
         }
-        self.schemas.validate_config(self.key(), config).map_err(SectionError::InvalidConfig)
+        let old = self.config.as_deref().filter(|old| !old.is_null());
+        self.schemas.validate_config(self.key(), config, old).map_err(SectionError::InvalidConfig)
     }
 
     /// Checks the result against the schema of values.
     pub fn validate(&self) -> Result<(), SectionError> {
-        self.schemas.validate_values(self.key(), &self.result).map_err(SectionError::InvalidValues)
+        self.schemas.validate_values(self.key(), &self.result, None).map_err(SectionError::InvalidValues)
     }
 
     /// Checks the result against the schema for templates.
@@ -390,6 +392,25 @@ properties:
         let schemas =
             Schemas::compile(Some(("config-values.yaml", CONFIG)), Some(("values.yaml", VALUES))).unwrap();
         Section::new(Root::Module("m".to_owned()), statics, Arc::new(schemas)).unwrap()
+    }
+
+    #[test]
+    fn rules_see_what_was_in_force_before() {
+        let grows = "x-deckhouse-validations: [{expression: self.size >= oldSelf.size, message: it shrinks}]";
+        let files = (format!("additionalProperties: true\n{grows}"), "additionalProperties: true".to_owned());
+        for (config, values) in [(&*files.0, &*files.1), (&*files.1, &*files.0)] {
+            let schemas = Schemas::compile(Some(("c", config)), Some(("v", values))).unwrap();
+            let section = Section::new(Root::Module("m".to_owned()), json!({}), Arc::new(schemas)).unwrap();
+            let (small, large) = (json!({"size": 1}), json!({"size": 2}));
+            assert_eq!(section.validate_config(&small), Ok(()), "nothing was there before");
+            let section = section.with_config(Some(Arc::new(large.clone()))).unwrap();
+            assert_eq!(section.validate_config(&large), Ok(()));
+            let (checked, patched) =
+                (section.validate_config(&small), section.with_values_patch(&add("/m/size", 1)));
+            let told = [checked.err(), patched.err()].into_iter().flatten().map(|error| error.to_string());
+            let told: Vec<String> = told.collect();
+            assert!(told.len() == 1 && told[0].ends_with("not valid: it shrinks"), "{told:?}");
+        }
     }
 
     #[test]

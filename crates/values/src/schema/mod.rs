@@ -1,18 +1,18 @@
 //! OpenAPI schemas of sections: defaults, completion and validation. See docs/modules.md#schemas.
 
+mod cost;
 mod messages;
+mod rules;
 mod transform;
 
 use std::fmt;
 
 use objects::schema::{Problem, Schema};
+use rules::Rules;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::yaml::{self, Position, YamlError};
-
-/// The keyword of rules in CEL.
-const CEL_RULES: &str = "x-deckhouse-validations";
 
 /// Why the schemas of a section cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -46,7 +46,11 @@ fn line(position: Option<Position>) -> String {
 
 /// How values break their schema, one message each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violations(Vec<String>);
+pub struct Violations {
+    messages: Vec<String>,
+    /// Whether they are those of rules, which are printed as they are.
+    are_rules: bool,
+}
 
 /// How many violations are printed.
 const PRINTED: usize = 50;
@@ -54,26 +58,29 @@ const PRINTED: usize = 50;
 impl Violations {
     /// Returns violations with these messages.
     pub(crate) fn new(messages: Vec<String>) -> Self {
-        Self(messages)
+        Self { messages, are_rules: false }
     }
 
     /// Returns the messages.
     pub fn messages(&self) -> &[String] {
-        &self.0
+        &self.messages
     }
 }
 
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.len() {
+        if self.are_rules {
+            return f.write_str(&self.messages.join("\n"));
+        }
+        match self.messages.len() {
             1 => f.write_str("1 error occurred:\n")?,
             count => writeln!(f, "{count} errors occurred:")?,
         }
-        for message in self.0.iter().take(PRINTED) {
+        for message in self.messages.iter().take(PRINTED) {
             writeln!(f, "\t* {message}")?;
         }
-        if self.0.len() > PRINTED {
-            writeln!(f, "\t* and {} more", self.0.len() - PRINTED)?;
+        if self.messages.len() > PRINTED {
+            writeln!(f, "\t* and {} more", self.messages.len() - PRINTED)?;
         }
         writeln!(f)
     }
@@ -84,10 +91,10 @@ impl fmt::Display for Violations {
 /// A schema that is missing accepts everything and has no defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schemas {
-    config: Option<Schema>,
-    values: Option<Schema>,
-    helm: Option<Schema>,
-    has_cel_rules: bool,
+    config: Option<Checks>,
+    values: Option<Checks>,
+    helm: Option<Checks>,
+    rule_problems: Vec<String>,
 }
 
 impl Schemas {
@@ -96,10 +103,9 @@ impl Schemas {
     ///
     /// An empty file counts as missing.
     pub fn compile(config: Option<(&str, &str)>, values: Option<(&str, &str)>) -> Result<Self, SchemaError> {
+        let files = (config.map(|(file, _)| file), values.map(|(file, _)| file));
         let config = config.map(|(file, text)| load(file, text)).transpose()?.flatten();
         let values = values.map(|(file, text)| load(file, text)).transpose()?.flatten();
-        let has_cel_rules = [&config, &values].into_iter().flatten().any(has_cel_rules);
-
         let config = config.map(transform::closed);
         let values = values.map(|mut values| {
             if let Some(config) = &config {
@@ -111,17 +117,21 @@ impl Schemas {
             transform::require_for_helm(&mut helm);
             helm
         });
-        // Everything was compiled once as it was written, so nothing can fail
-        // here; if it did, the schema would be treated as missing.
-        let compile = |schema: Option<Map<String, Value>>| {
-            schema.and_then(|schema| Schema::compile(&Value::Object(schema)).ok())
+        let (config, values, helm) =
+            (config.and_then(Checks::new), values.and_then(Checks::new), helm.and_then(Checks::new));
+        let told = |file: &str, checks: &Option<Checks>| -> Vec<String> {
+            let problems = checks.iter().flat_map(|checks| checks.rules.problems());
+            problems.map(|problem| format!("{file}: {problem}")).collect()
         };
-        Ok(Self { config: compile(config), values: compile(values), helm: compile(helm), has_cel_rules })
+        let mut rule_problems = files.0.map(|file| told(file, &config)).unwrap_or_default();
+        rule_problems.extend(files.1.map(|file| told(file, &values)).unwrap_or_default());
+        Ok(Self { config, values, helm, rule_problems })
     }
 
-    /// Returns whether a file has rules in CEL, which are not checked.
-    pub fn has_cel_rules(&self) -> bool {
-        self.has_cel_rules
+    /// Returns what is wrong with rules in CEL that can't be evaluated: file, place, problem. Values that such a rule is about
+    /// are refused when they come.
+    pub fn rule_problems(&self) -> &[String] {
+        &self.rule_problems
     }
 
     /// Returns whether there is a schema for config values.
@@ -136,43 +146,65 @@ impl Schemas {
 
     /// Puts the defaults of the config schema where properties are missing. Returns whether there was room for all.
     pub fn complete_config(&self, section: &mut Value) -> bool {
-        self.config.as_ref().is_none_or(|schema| schema.complete(section))
+        self.config.as_ref().is_none_or(|checks| checks.schema.complete(section))
     }
 
     /// Puts the defaults of the values schema where properties are missing. Returns whether there was room for all.
     pub fn complete_values(&self, section: &mut Value) -> bool {
-        self.values.as_ref().is_none_or(|schema| schema.complete(section))
+        self.values.as_ref().is_none_or(|checks| checks.schema.complete(section))
     }
 
     /// Checks config values, with the defaults of the config schema, against
-    /// it. `key` is the section's, and the root of paths in messages.
-    pub fn validate_config(&self, key: &str, section: &Value) -> Result<(), Violations> {
-        let Some(schema) = &self.config else {
+    /// it. `key` is the section's, and the root of paths in messages. `old` are the config values before, for rules about
+    /// changes.
+    pub fn validate_config(&self, key: &str, section: &Value, old: Option<&Value>) -> Result<(), Violations> {
+        let Some(checks) = &self.config else {
             return Ok(());
         };
         let mut section = section.clone();
-        if !schema.complete(&mut section) {
+        if !checks.schema.complete(&mut section) {
             let message = format!("{key} in body has too many items that get defaults");
-            return Err(Violations(vec![message]));
+            return Err(Violations::new(vec![message]));
         }
-        check(schema, key, &section)
+        checks.check(key, &section, old)
     }
 
-    /// Checks values against their schema.
-    pub fn validate_values(&self, key: &str, section: &Value) -> Result<(), Violations> {
-        self.values.as_ref().map_or(Ok(()), |schema| check(schema, key, section))
+    /// Checks values against their schema. `old` are the values before, for rules about changes.
+    pub fn validate_values(&self, key: &str, section: &Value, old: Option<&Value>) -> Result<(), Violations> {
+        self.values.as_ref().map_or(Ok(()), |checks| checks.check(key, section, old))
     }
 
     /// Checks values for templates: what the values schema asks for, and what
     /// it requires for helm only.
     pub fn validate_helm(&self, key: &str, section: &Value) -> Result<(), Violations> {
-        self.helm.as_ref().map_or(Ok(()), |schema| check(schema, key, section))
+        self.helm.as_ref().map_or(Ok(()), |checks| checks.check(key, section, None))
     }
 }
 
-fn check(schema: &Schema, key: &str, section: &Value) -> Result<(), Violations> {
-    let messages = messages::violations(schema, key, section);
-    if messages.is_empty() { Ok(()) } else { Err(Violations(messages)) }
+/// A schema and the rules in it.
+#[derive(Clone, Debug, PartialEq)]
+struct Checks {
+    schema: Schema,
+    rules: Rules,
+}
+
+impl Checks {
+    /// Compiles a schema. Everything was compiled once as it was written, so nothing can fail here; if it did, the schema
+    /// would be treated as missing.
+    fn new(schema: Map<String, Value>) -> Option<Self> {
+        let rules = Rules::of(&schema);
+        Some(Self { schema: Schema::compile(&Value::Object(schema)).ok()?, rules })
+    }
+
+    /// Checks a section: first the rules, then, if they hold, the schema.
+    fn check(&self, key: &str, section: &Value, old: Option<&Value>) -> Result<(), Violations> {
+        let broken = self.rules.check(key, section, old);
+        if !broken.is_empty() {
+            return Err(Violations { messages: broken, are_rules: true });
+        }
+        let messages = messages::violations(&self.schema, key, section);
+        if messages.is_empty() { Ok(()) } else { Err(Violations::new(messages)) }
+    }
 }
 
 /// Reads a schema and expands what it refers to.
@@ -197,18 +229,6 @@ fn load(file: &str, text: &str) -> Result<Option<Map<String, Value>>, SchemaErro
         Value::Object(schema) => Ok(Some(schema)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Ok(None),
     }
-}
-
-/// Returns whether rules in CEL stand anywhere in the schema.
-fn has_cel_rules(schema: &Map<String, Value>) -> bool {
-    fn in_value(value: &Value) -> bool {
-        match value {
-            Value::Object(map) => map.contains_key(CEL_RULES) || map.values().any(in_value),
-            Value::Array(items) => items.iter().any(in_value),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-        }
-    }
-    schema.contains_key(CEL_RULES) || schema.values().any(in_value)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn schemas(config: &str, values: &str) -> Schemas {
 }
 
 fn messages(result: Result<(), Violations>) -> Vec<String> {
-    result.err().map(|violations| violations.0).unwrap_or_default()
+    result.err().map(|violations| violations.messages).unwrap_or_default()
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn several_violations_are_listed_like_a_multierror() {
         "{type: object, required: [project], properties: {project: {type: string}, x: {type: string}}}",
         "",
     );
-    let error = schemas.validate_config("global", &json!({"x": 1})).unwrap_err();
+    let error = schemas.validate_config("global", &json!({"x": 1}), None).unwrap_err();
     assert_eq!(
         error.to_string(),
         "2 errors occurred:\n\t* global.x in body must be of type string: \"number\"\n\t* global.project in body is required\n\n"
@@ -70,8 +70,8 @@ fn several_violations_are_listed_like_a_multierror() {
 #[test]
 fn a_missing_or_empty_schema_accepts_everything() {
     for schemas in [Schemas::default(), schemas("", "---\n")] {
-        assert_eq!(schemas.validate_config("m", &json!({"a": 1})), Ok(()));
-        assert_eq!(schemas.validate_values("m", &json!([])), Ok(()));
+        assert_eq!(schemas.validate_config("m", &json!({"a": 1}), None), Ok(()));
+        assert_eq!(schemas.validate_values("m", &json!([]), None), Ok(()));
         assert!(!schemas.has_config() && !schemas.has_values());
     }
 }
@@ -79,7 +79,7 @@ fn a_missing_or_empty_schema_accepts_everything() {
 #[test]
 fn a_section_that_is_not_a_map_breaks_every_schema() {
     let schemas = schemas("{}", "{}");
-    let found = messages(schemas.validate_config("m", &json!([1])));
+    let found = messages(schemas.validate_config("m", &json!([1]), None));
     assert_eq!(found, ["m in body must be of type object: \"array\""]);
 }
 
@@ -102,14 +102,14 @@ properties:
         (json!({"list": [{"x": 1}]}), vec!["m.list.x in body is a forbidden property (item 0)"]),
         (json!({"combined": {"x": 1}}), vec![]),
     ] {
-        assert_eq!(messages(schemas.validate_config("m", &section)), expected, "{section}");
+        assert_eq!(messages(schemas.validate_config("m", &section, None)), expected, "{section}");
     }
 }
 
 #[test]
 fn an_open_root_leaves_silent_properties_closed() {
     let schemas = schemas("{type: object, additionalProperties: true, properties: {a: {type: object}}}", "");
-    let found = messages(schemas.validate_config("m", &json!({"x": 1, "a": {"y": 1}})));
+    let found = messages(schemas.validate_config("m", &json!({"x": 1, "a": {"y": 1}}), None));
     assert_eq!(found, ["m.a.y in body is a forbidden property"]);
 }
 
@@ -126,10 +126,10 @@ properties:
   c: {type: string}
 ";
     let schemas_extended = schemas(config, values);
-    let found = messages(schemas_extended.validate_values("m", &json!({"a": 1, "b": 1})));
+    let found = messages(schemas_extended.validate_values("m", &json!({"a": 1, "b": 1}), None));
     assert_eq!(found, ["m.a in body must be of type string: \"number\"", "m.c in body is required"]);
     let apart = schemas(config, "{type: object, properties: {c: {type: string}}}");
-    let found = messages(apart.validate_values("m", &json!({"a": "x"})));
+    let found = messages(apart.validate_values("m", &json!({"a": "x"}), None));
     assert_eq!(found, ["m.a in body is a forbidden property"]);
 }
 
@@ -145,7 +145,7 @@ properties:
     properties: {cert: {type: string}}
 ";
     let schemas = schemas("", values);
-    assert_eq!(schemas.validate_values("m", &json!({})), Ok(()));
+    assert_eq!(schemas.validate_values("m", &json!({}), None), Ok(()));
     assert_eq!(messages(schemas.validate_helm("m", &json!({}))), ["m.internal in body is required"]);
     let found = messages(schemas.validate_helm("m", &json!({"internal": {}})));
     assert_eq!(found, ["m.internal.cert in body is required"]);
@@ -196,7 +196,7 @@ properties:
     let schemas = schemas(config, "");
     let section = json!({"tree": {"left": {"left": {"left": {"name": "x", "z": 1}}}}, "count": 0});
     assert_eq!(
-        messages(schemas.validate_config("m", &section)),
+        messages(schemas.validate_config("m", &section, None)),
         [
             "m.count in body should be greater than or equal to 1",
             "m.tree.left.left.left.name in body should be at least 2 chars long",
@@ -257,7 +257,7 @@ fn references_that_multiply_or_circle_are_refused_or_end() {
     let endless =
         "definitions: {a: {allOf: [{$ref: '#/definitions/a'}]}}\nproperties: {a: {$ref: '#/definitions/a'}}";
     let schemas = Schemas::compile(None, Some(("v", endless))).unwrap();
-    let found = messages(schemas.validate_values("m", &json!({"a": 1})));
+    let found = messages(schemas.validate_values("m", &json!({"a": 1}), None));
     assert!(found[0].contains("nested too deeply"), "{found:?}");
 }
 
@@ -267,7 +267,7 @@ fn alternatives_and_defaults_that_multiply_end() {
 definitions: {a: {anyOf: [{$ref: '#/definitions/a'}, {not: {$ref: '#/definitions/a'}}, {$ref: '#/definitions/a'}]}}
 properties: {a: {$ref: '#/definitions/a'}}
 ";
-    let found = messages(schemas("", alternatives).validate_values("m", &json!({"a": 1})));
+    let found = messages(schemas("", alternatives).validate_values("m", &json!({"a": 1}), None));
     assert!(found.iter().any(|message| message.contains("too many alternatives")), "{found:?}");
 
     let defaults = "
@@ -285,7 +285,7 @@ properties: {a: {$ref: '#/definitions/tree'}}
 fn slip_05_messages_are_bounded_whatever_names_and_lists_users_write() {
     let config = "additionalProperties: {type: array, items: {anyOf: [{type: string}, {type: object}]}}";
     let long = "k".repeat(400_000);
-    let found = messages(schemas(config, "").validate_config("m", &json!({ long: vec![1; 5_000] })));
+    let found = messages(schemas(config, "").validate_config("m", &json!({ long: vec![1; 5_000] }), None));
     assert_eq!(found.len(), 1_000);
     assert!(
         found.iter().all(|message| message.len() < 1_000 && message.contains('\u{2026}')),
@@ -314,22 +314,41 @@ fn slip_25_multiples_are_those_of_the_reference() {
         ("0.5", json!(0), true),
     ] {
         let schemas = schemas(&format!("properties: {{a: {{multipleOf: {factor}}}}}"), "");
-        let valid = schemas.validate_config("m", &json!({ "a": number })).is_ok();
+        let valid = schemas.validate_config("m", &json!({ "a": number }), None).is_ok();
         assert_eq!(valid, is_multiple, "{number} of {factor}");
     }
 }
 
 #[test]
-fn rules_in_cel_are_noticed() {
-    assert!(!schemas("type: object", "type: object").has_cel_rules());
-    let rules = "properties: {a: {x-deckhouse-validations: [{expression: self > 1, message: m}]}}";
-    assert!(schemas(rules, "").has_cel_rules());
-    assert!(schemas("", rules).has_cel_rules());
+fn rules_come_before_the_schema_and_are_printed_as_they_are() {
+    let config = "
+type: object
+properties: {a: {type: integer}, b: {type: string}}
+x-deckhouse-validations:
+- {expression: self.a > 1, message: a is too small}
+- {expression: self.a < 0, message: a is not negative}
+";
+    let all = schemas(config, "x-extend: {schema: config-values.yaml}");
+    assert!(all.rule_problems().is_empty());
+    let broken = json!({"a": 1, "b": 7});
+    let said = |checked: Result<(), Violations>| checked.unwrap_err().to_string();
+    for checked in [
+        all.validate_config("m", &broken, None),
+        all.validate_values("m", &broken, None),
+        all.validate_helm("m", &broken),
+    ] {
+        assert_eq!(said(checked), "a is too small\na is not negative");
+    }
+    let rest = said(schemas("properties: {b: {type: string}}", "").validate_config("m", &broken, None));
+    assert!(rest.contains("error") && rest.contains("m.b in body"), "{rest}");
+    let wrong = schemas("properties: {a: {x-deckhouse-validations: [{expression: self., message: m}]}}", "");
+    let problem = wrong.rule_problems().join("");
+    assert!(problem.contains("at \"/properties/a/x-deckhouse-validations\": rule 0"), "{problem}");
 }
 
 #[test]
 fn values_are_not_part_of_messages() {
     let config = "properties: {a: {type: string, format: date, pattern: ^x$, enum: [q], maxLength: 1}}";
-    let found = messages(schemas(config, "").validate_config("m", &json!({"a": "hunter2"})));
+    let found = messages(schemas(config, "").validate_config("m", &json!({"a": "hunter2"}), None));
     assert!(!found.is_empty() && !found.join("").contains("hunter2"), "{found:?}");
 }

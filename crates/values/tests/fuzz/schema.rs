@@ -35,7 +35,7 @@ pub(crate) fn run(bytes: &[u8]) {
         assert!(schemas.complete_config(&mut config_again) && config_again == of_config, "{of_config}");
         assert!(schemas.complete_values(&mut values_again) && values_again == of_values, "{of_values}");
         let (before, after) =
-            (schemas.validate_config("m", &section), schemas.validate_config("m", &of_config));
+            (schemas.validate_config("m", &section, None), schemas.validate_config("m", &of_config, None));
         assert_eq!(before, after, "defaults are put before a check");
     }
     let is_known = [config, values].iter().any(|schema| schema.contains('\\') || schema.contains(SECRET));
@@ -43,8 +43,8 @@ pub(crate) fn run(bytes: &[u8]) {
     collect_names(&section, &mut names);
     let may_be_named = is_known || names.contains(SECRET);
     let checks = [
-        schemas.validate_config("m", &section),
-        schemas.validate_values("m", &of_values),
+        schemas.validate_config("m", &section, None),
+        schemas.validate_values("m", &of_values, None),
         schemas.validate_helm("m", &of_values),
     ];
     for violations in checks.into_iter().filter_map(Result::err) {

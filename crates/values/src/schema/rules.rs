@@ -1,0 +1,365 @@
+//! Rules in CEL at levels of a schema: `x-deckhouse-validations`. See docs/modules.md#rules-in-cel.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cel::{Context, ExecutionError, Program};
+use serde_json::{Map, Value};
+
+use super::cost;
+
+/// The keyword of rules.
+const RULES: &str = "x-deckhouse-validations";
+
+/// How long an expression may be, in bytes.
+const MAX_BYTES: usize = 4_096;
+
+/// How many rules one level may have.
+const MAX_RULES: usize = 64;
+
+/// How many levels of a schema are looked at.
+const MAX_DEPTH: usize = 64;
+
+/// The rules of one level of a schema, and of the levels below it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Rules {
+    own: Vec<Rule>,
+    below: Vec<(String, Rules)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Rule {
+    expression: Result<Compiled, String>,
+    message: String,
+}
+
+/// An expression that can be evaluated.
+#[derive(Clone)]
+struct Compiled {
+    text: Arc<str>,
+    program: Arc<Program>,
+    mentions_old: bool,
+}
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+/// The program follows from the text.
+impl PartialEq for Compiled {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Rules {
+    /// Reads the rules of a schema: those at levels that `properties` lead to.
+    pub(super) fn of(schema: &Map<String, Value>) -> Self {
+        Self::at(schema, MAX_DEPTH)
+    }
+
+    fn at(schema: &Map<String, Value>, depth: usize) -> Self {
+        let Some(depth) = depth.checked_sub(1) else { return Self::default() };
+        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let below = properties.filter_map(|(name, schema)| {
+            let rules = Self::at(schema.as_object()?, depth);
+            (!rules.is_empty()).then(|| (name.clone(), rules))
+        });
+        Self { own: schema.get(RULES).map(read).unwrap_or_default(), below: below.collect() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.below.is_empty()
+    }
+
+    /// Returns what is wrong with rules that can't be evaluated, and where.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        self.add_problems("", &mut problems);
+        problems
+    }
+
+    fn add_problems(&self, pointer: &str, problems: &mut Vec<String>) {
+        for (name, rules) in &self.below {
+            rules.add_problems(&format!("{pointer}/properties/{name}"), problems);
+        }
+        let broken = self.own.iter().filter_map(|rule| rule.expression.as_ref().err());
+        problems.extend(broken.map(|problem| format!("at \"{pointer}/{RULES}\": {problem}")));
+    }
+
+    /// Returns the messages of the rules that `value` breaks. Rules about the value before are left out where there is none.
+    pub(super) fn check(&self, key: &str, value: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut messages = Vec::new();
+        self.add_messages(key, value, old, &mut messages);
+        messages
+    }
+
+    fn add_messages(&self, path: &str, value: &Value, old: Option<&Value>, messages: &mut Vec<String>) {
+        for (name, rules) in &self.below {
+            if let Some(value) = value.get(name) {
+                let old = old.and_then(|old| old.get(name));
+                rules.add_messages(&format!("{path}.{name}"), value, old, messages);
+            }
+        }
+        for rule in &self.own {
+            messages.extend(rule.check(value, old).err().map(|problem| match problem {
+                Broken::Rule => rule.message.clone(),
+                Broken::Evaluation(problem) => format!("{path}: {RULES}: {problem}"),
+            }));
+        }
+    }
+}
+
+/// How a rule is broken.
+enum Broken {
+    /// The value is not as the rule asks for.
+    Rule,
+    /// The rule can't be evaluated.
+    Evaluation(String),
+}
+
+/// Reads a list of rules. One that can't be read fails whenever the level is there, as in the reference operator.
+fn read(list: &Value) -> Vec<Rule> {
+    let broken = |problem: String| Rule { expression: Err(problem), message: String::new() };
+    let Some(items) = list.as_array() else {
+        return vec![broken("should be a list of {expression, message}".to_owned())];
+    };
+    if items.len() > MAX_RULES {
+        return vec![broken(format!("has {} rules, the maximum is {MAX_RULES}", items.len()))];
+    }
+    let text = |item: &Value, field: &str| {
+        let text = item.get(field).and_then(Value::as_str).unwrap_or_default();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let one = |(place, item): (usize, &Value)| match (text(item, "expression"), text(item, "message")) {
+        (Some(expression), Some(message)) => Rule {
+            expression: Compiled::new(&expression).map_err(|problem| format!("rule {place}: {problem}")),
+            message,
+        },
+        (None, _) => broken(format!("rule {place}: expression should be a text that is not empty")),
+        (_, None) => broken(format!("rule {place}: message should be a text that is not empty")),
+    };
+    items.iter().enumerate().map(one).collect()
+}
+
+impl Compiled {
+    fn new(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_BYTES {
+            return Err(format!("the expression has {} bytes, the maximum is {MAX_BYTES}", text.len()));
+        }
+        let program = Program::compile(text).map_err(|errors| {
+            let errors: Vec<String> = errors.errors.iter().map(|error| error.msg.clone()).collect();
+            format!("{text:?} does not compile: {}", errors.join("; "))
+        })?;
+        let mentions_old = program.references().has_variable("oldSelf");
+        Ok(Self { text: text.into(), program: Arc::new(program), mentions_old })
+    }
+}
+
+impl Rule {
+    fn check(&self, value: &Value, old: Option<&Value>) -> Result<(), Broken> {
+        let rule = self.expression.as_ref().map_err(|problem| Broken::Evaluation(problem.clone()))?;
+        if rule.mentions_old && old.is_none() {
+            return Ok(());
+        }
+        let wrong = |problem: &str| Broken::Evaluation(format!("{:?} {problem}", rule.text));
+        let values: Vec<&Value> = old.into_iter().chain([value]).collect();
+        if cost::is_too_much(rule.program.expression(), &values) {
+            return Err(wrong(
+                "may cost too much for values of this length; write fewer loops into each other",
+            ));
+        }
+        let mut context = Context::default();
+        for (name, value) in [("self", Some(value)), ("oldSelf", old)] {
+            let Some(value) = value else { continue };
+            let converted =
+                cel::to_value(with_doubles(value)).map_err(|_| wrong("has no value to look at"))?;
+            context.add_variable_from_value(name, converted);
+        }
+        match rule.program.execute(&context) {
+            Ok(cel::Value::Bool(true)) | Err(ExecutionError::NoSuchKey(_)) => Ok(()),
+            Ok(cel::Value::Bool(false)) => Err(Broken::Rule),
+            Ok(_) => Err(wrong("should be true or false")),
+            Err(error) => Err(wrong(&format!("can't be evaluated: {}", shown(&error)))),
+        }
+    }
+}
+
+/// Returns what went wrong, without the values that were looked at.
+#[expect(clippy::wildcard_enum_match_arm, reason = "what is not known to quote nothing is not quoted")]
+fn shown(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchOverload(overload) => {
+            let types: Vec<&str> = overload.argument_types().iter().map(String::as_str).collect();
+            format!("{overload}{}", advice(&types))
+        }
+        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
+            let (left, right) = (left.type_of().to_string(), right.type_of().to_string());
+            format!("{operator} can't be applied to {left} and {right}{}", advice(&[&left, &right]))
+        }
+        ExecutionError::UndeclaredReference(name) => format!("there is no {name}"),
+        ExecutionError::FunctionError { function, .. } => format!("function {function} failed"),
+        ExecutionError::InvalidArgumentCount { expected, actual } => {
+            format!("a function takes {expected} arguments, not {actual}")
+        }
+        ExecutionError::NotSupportedAsMethod { method, .. } => {
+            format!("{method} is no function of a value of this type")
+        }
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "division by zero".to_owned()
+        }
+        // The others quote what they were given.
+        _ => "an operator or function can't use a value of this type".to_owned(),
+    }
+}
+
+/// Returns what to do where a number of the values meets one that is written without a dot.
+fn advice(types: &[&str]) -> &'static str {
+    let has = |wanted: &[&str]| types.iter().any(|it| wanted.contains(it));
+    if has(&["double", "float"]) && has(&["int"]) {
+        "; numbers of values are doubles: write 1.0 for 1"
+    } else {
+        ""
+    }
+}
+
+/// Returns a value whose numbers are doubles: all numbers of values are, as in the reference operator.
+fn with_doubles(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
+        Value::Array(items) => items.iter().map(with_doubles).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| (key.clone(), with_doubles(value))).collect::<Map<_, _>>().into()
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules(schema: &Value) -> Rules {
+        Rules::of(schema.as_object().unwrap())
+    }
+
+    fn one(expression: &str) -> Rules {
+        rules(&json!({"x-deckhouse-validations": [{"expression": expression, "message": "no"}]}))
+    }
+
+    #[test]
+    fn a_rule_holds_or_its_message_says_how_it_does_not() {
+        for (expression, value, holds) in [
+            ("self.min <= self.max", json!({"min": 1, "max": 2}), true),
+            ("self.min <= self.max", json!({"min": 3, "max": 2}), false),
+            ("self.replicas > 1", json!({"replicas": 1.5}), true),
+            ("self.replicas > 1", json!({"replicas": 1}), false),
+            ("size(self.hosts) > 1", json!({"hosts": ["a"]}), false),
+            ("self.hosts.all(h, h.startsWith('a'))", json!({"hosts": ["a", "ab"]}), true),
+            ("self.hosts.exists(h, h == 'b')", json!({"hosts": ["a"]}), false),
+            ("self.name.matches('^[a-z]+$')", json!({"name": "web"}), true),
+            ("has(self.tls) ? self.tls.host != '' : true", json!({}), true),
+            ("'a' in self", json!({"a": null}), true),
+            ("self == 2.0", json!(2), true),
+            // What is not there is not asked about.
+            ("self.missing > 1", json!({}), true),
+        ] {
+            let expected = if holds { Vec::new() } else { vec!["no".to_owned()] };
+            assert_eq!(one(expression).check("m", &value, None), expected, "{expression} {value}");
+        }
+    }
+
+    #[test]
+    fn levels_are_asked_from_below_and_only_where_there_is_a_value() {
+        let rule = |expression: &str, message: &str| json!([{"expression": expression, "message": message}]);
+        let rules = rules(&json!({
+            "x-deckhouse-validations": rule("false", "root"),
+            "properties": {"a": {
+                "x-deckhouse-validations": rule("false", "a"),
+                "properties": {"b": {"x-deckhouse-validations": rule("self == 1.0", "b")}},
+            }},
+            "items": {"x-deckhouse-validations": rule("false", "items")},
+        }));
+        assert_eq!(rules.check("m", &json!({"a": {"b": 2}}), None), ["b", "a", "root"]);
+        assert_eq!(rules.check("m", &json!({"a": {}}), None), ["a", "root"]);
+        assert_eq!(rules.check("m", &json!({}), None), ["root"]);
+    }
+
+    #[test]
+    fn rules_about_the_value_before_are_left_out_where_there_is_none() {
+        let rules = rules(&json!({"properties": {"size": {"x-deckhouse-validations": [
+            {"expression": "self >= oldSelf", "message": "it may not shrink"},
+        ]}}}));
+        let (small, large) = (json!({"size": 1}), json!({"size": 2}));
+        assert_eq!(rules.check("m", &small, Some(&large)), ["it may not shrink"]);
+        for old in [None, Some(&small), Some(&json!({}))] {
+            assert_eq!(rules.check("m", &small, old), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_evaluated_is_told_without_values() {
+        let value = json!({"secret": "hunter2", "min": 1, "list": ["hunter2"]});
+        for (expression, problem) in [
+            ("self.min + 1 > 1", "numbers of values are doubles: write 1.0 for 1"),
+            ("self.secret + 1.0 == ''", "can't be evaluated"),
+            ("self.secret", "should be true or false"),
+            ("self.secret.nothing() == 1", "can't be evaluated"),
+            ("int(self.secret) > 1", "can't be evaluated"),
+            ("nothing == 1", "can't be evaluated: there is no nothing"),
+            ("self.list[self.secret] == 1", "can't be evaluated"),
+            ("self.min / 0.0 > self.secret", "can't be evaluated"),
+            ("self.", "does not compile"),
+            ("(((", "does not compile"),
+        ] {
+            let found = one(expression).check("m", &value, None).join("\n");
+            assert!(found.contains(problem), "{expression}: {found}");
+            assert!(found.starts_with("m: x-deckhouse-validations: "), "{found}");
+            assert!(!found.contains("hunter2"), "{found}");
+        }
+    }
+
+    #[test]
+    fn lists_that_are_none_are_told_with_their_place() {
+        for (list, problem) in [
+            (json!("self"), "should be a list of {expression, message}"),
+            (json!(["self"]), "rule 0: expression should be a text"),
+            (json!([{"expression": "true"}]), "rule 0: message should be a text"),
+            (json!([{"expression": "", "message": "m"}]), "rule 0: expression should be a text"),
+            (json!([{"expression": "self.", "message": "m"}]), "does not compile"),
+            (
+                json!(vec![json!({"expression": "true", "message": "m"}); 65]),
+                "has 65 rules, the maximum is 64",
+            ),
+            (json!([{"expression": "1".repeat(4_097), "message": "m"}]), "has 4097 bytes"),
+        ] {
+            let rules = rules(&json!({"properties": {"a": {"x-deckhouse-validations": list}}}));
+            let problems = rules.problems().join("\n");
+            assert!(problems.starts_with("at \"/properties/a/x-deckhouse-validations\": "), "{problems}");
+            assert!(problems.contains(problem), "{problems}");
+            assert_eq!(rules.check("m", &json!({}), None), Vec::<String>::new());
+            assert!(rules.check("m", &json!({"a": 1}), None).join("").contains(problem));
+        }
+    }
+
+    #[test]
+    fn what_would_take_too_long_is_not_begun() {
+        let loops = "self.all(a, self.all(b, self.all(c, a + b + c >= 0.0)))";
+        let short = Value::from(vec![1; 20]);
+        let long = Value::from(vec![1; 2_000]);
+        assert_eq!(one(loops).check("m", &short, None), Vec::<String>::new());
+        let told = one(loops).check("m", &long, None).join("");
+        assert!(told.contains("may cost too much"), "{told}");
+        assert_eq!(one("self.all(a, a == 1.0)").check("m", &long, None), Vec::<String>::new());
+        // Nesting has an end that is told.
+        for deep in ["(".repeat(2_000), "!".repeat(4_000), "[".repeat(4_000), "-".repeat(4_000)] {
+            assert!(!one(&deep).check("m", &short, None).is_empty());
+        }
+        let chain = format!("{}true", "self == 1.0 ? false : ".repeat(150));
+        assert!(one(&chain).check("m", &json!(2), None).len() <= 1);
+    }
+}
