@@ -38,10 +38,40 @@ pub const MAX_ID: usize = 253;
 const MAX_URLS: usize = 8;
 
 /// The key of the lists of versions.
-const ENTRIES: &str = "entries";
+pub(crate) const ENTRIES: &str = "entries";
 
 /// How much of a name or version that is refused is quoted, in characters.
 const QUOTED: usize = 64;
+
+/// A name of an index, and its list of versions, if there is anything behind the name.
+type NamedList<'v> = (&'v str, Option<&'v [Value]>);
+
+/// Returns the lists of versions in the tree of an index; `None` if it says that there are none.
+///
+/// # Errors
+///
+/// The place that is something else.
+pub(crate) fn lists(index: &Value) -> Result<Option<Vec<NamedList<'_>>>, String> {
+    let wrong = |place: &str| place.chars().take(QUOTED).collect::<String>();
+    let entries = match index.get(ENTRIES) {
+        Some(Value::Null) => return Ok(None),
+        Some(Value::Object(entries)) => entries,
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) | None => {
+            return Err(wrong(ENTRIES));
+        }
+    };
+    let mut lists = Vec::with_capacity(entries.len());
+    for (name, versions) in entries {
+        lists.push(match versions {
+            Value::Null => (name.as_str(), None),
+            Value::Array(versions) => (name.as_str(), Some(versions.as_slice())),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                return Err(wrong(&format!("{ENTRIES}.{name}")));
+            }
+        });
+    }
+    Ok(Some(lists))
+}
 
 /// Why an index can't be used at all.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -177,35 +207,18 @@ impl IndexBuilder {
 
     /// Takes what is left of the tree of the index: it shows the structure, and has lists that are shared.
     fn take_rest(&mut self, rest: &Value) -> Result<(), IndexError> {
-        let wrong = |place: &str| IndexError::Structure(place.chars().take(QUOTED).collect());
-        let entries = match rest.get(ENTRIES).ok_or_else(|| wrong(ENTRIES))? {
-            Value::Null => {
-                self.lines.clear();
-                return Ok(());
-            }
-            Value::Object(entries) => entries,
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(wrong(ENTRIES));
-            }
+        let Some(lists) = lists(rest).map_err(IndexError::Structure)? else {
+            self.lines.clear();
+            return Ok(());
         };
-        for (name, versions) in entries {
-            match versions {
-                Value::Null => {
-                    self.begin(name.clone());
-                    self.add_line(
-                        "",
-                        Err("there is no list of its versions in the index: write one, or remove the name"
-                            .to_owned()),
-                    )?;
-                }
-                Value::Array(versions) => {
-                    self.begin(name.clone());
-                    versions.iter().try_for_each(|version| self.add(version))?;
-                }
-                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                    return Err(wrong(&format!("{ENTRIES}.{name}")));
-                }
-            }
+        for (name, versions) in lists {
+            self.begin(name.to_owned());
+            let Some(versions) = versions else {
+                let problem = "there is no list of its versions in the index: write one, or remove the name";
+                self.add_line("", Err(problem.to_owned()))?;
+                continue;
+            };
+            versions.iter().try_for_each(|version| self.add(version))?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use values::yaml::{self, ListPart, YamlError};
 
 use super::entry::kept;
-use crate::index::{check_name, is_html};
+use crate::index::{self, ENTRIES, check_name, is_html};
 
 /// The most memory that one entry of an index, and what is beside the entries, may take while it is read, in bytes.
 const MAX_ENTRY_MEMORY: usize = 2 << 20;
@@ -24,12 +24,6 @@ const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// How many names are held.
 const MAX_NAMES: usize = 10_000;
-
-/// The key of the lists of versions.
-const ENTRIES: &str = "entries";
-
-/// How much of a name that is in the way is quoted, in characters.
-const QUOTED: usize = 64;
 
 /// Why an index can't be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -131,27 +125,14 @@ impl Builder {
 
     /// Takes what is left of the tree of the index: it shows the structure, and has lists that are shared.
     fn take_rest(&mut self, rest: &Value) -> Result<(), IndexError> {
-        let wrong = |place: &str| IndexError::Structure(place.chars().take(QUOTED).collect());
-        let entries = match rest.get(ENTRIES).ok_or_else(|| wrong(ENTRIES))? {
-            Value::Null => {
-                self.charts.clear();
-                return Ok(());
-            }
-            Value::Object(entries) => entries,
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(wrong(ENTRIES));
-            }
+        let Some(lists) = index::lists(rest).map_err(IndexError::Structure)? else {
+            self.charts.clear();
+            return Ok(());
         };
-        for (name, versions) in entries {
-            match versions {
-                Value::Null => {}
-                Value::Array(versions) => {
-                    self.begin(name.clone());
-                    versions.iter().try_for_each(|version| self.add(version))?;
-                }
-                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                    return Err(wrong(&format!("{ENTRIES}.{name}")));
-                }
+        for (name, versions) in lists {
+            if let Some(versions) = versions {
+                self.begin(name.to_owned());
+                versions.iter().try_for_each(|version| self.add(version))?;
             }
         }
         Ok(())

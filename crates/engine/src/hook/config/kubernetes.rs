@@ -17,7 +17,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<KubernetesBinding> {
 
 fn read_one(mut item: Fields<'_>) -> KubernetesBinding {
     item.require(&["kind"]);
-    let selection = read_selection(&mut item);
+    let mut selection = selector::selection(&mut item);
+    selection.fields = selector::fields(&mut item, "fieldSelector");
     // The old spelling counts only where the new one is absent; both are checked.
     let old = read_events(&mut item, "watchEvent");
     let execute_on_events = read_events(&mut item, "executeHookOnEvent").or(old);
@@ -41,17 +42,6 @@ fn read_one(mut item: Fields<'_>) -> KubernetesBinding {
     };
     item.finish();
     binding
-}
-
-fn read_selection(item: &mut Fields<'_>) -> Selection {
-    Selection {
-        api_version: item.string("apiVersion").unwrap_or_default(),
-        kind: item.string("kind").unwrap_or_default(),
-        names: selector::names(item, "nameSelector").into_iter().collect(),
-        namespaces: selector::namespaces(item, "namespace"),
-        labels: selector::labels(item, "labelSelector").unwrap_or_default(),
-        fields: selector::fields(item, "fieldSelector"),
-    }
 }
 
 fn read_events(item: &mut Fields<'_>, key: &'static str) -> Option<BTreeSet<WatchEvent>> {

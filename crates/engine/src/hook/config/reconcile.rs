@@ -20,7 +20,7 @@ pub(super) fn read(fields: &mut Fields<'_>, report: &Report) -> Vec<ReconcileBin
 
 fn read_one(mut item: Fields<'_>, report: &Report) -> ReconcileBinding {
     item.require(&["apiVersion", "kind"]);
-    let parent = read_selection(&mut item);
+    let parent = selector::selection(&mut item);
     let concurrency = item.integer("concurrency").unwrap_or(1);
     if !(1..=MAX_CONCURRENCY).contains(&concurrency) {
         let path = item.path().key("concurrency");
@@ -45,17 +45,6 @@ fn read_one(mut item: Fields<'_>, report: &Report) -> ReconcileBinding {
     binding
 }
 
-fn read_selection(item: &mut Fields<'_>) -> Selection {
-    Selection {
-        api_version: item.string("apiVersion").unwrap_or_default(),
-        kind: item.string("kind").unwrap_or_default(),
-        names: selector::names(item, "nameSelector").into_iter().collect(),
-        namespaces: selector::namespaces(item, "namespace"),
-        labels: selector::labels(item, "labelSelector").unwrap_or_default(),
-        ..Selection::default()
-    }
-}
-
 fn read_child(mut item: Fields<'_>) -> ChildKind {
     item.require(&["apiVersion", "kind"]);
     let kind = ObjectKind {
@@ -70,7 +59,7 @@ fn read_child(mut item: Fields<'_>) -> ChildKind {
 
 fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
     item.require(&["apiVersion", "kind"]);
-    let selection = read_selection(&mut item);
+    let selection = selector::selection(&mut item);
     let kind = ObjectKind { api_version: selection.api_version.clone(), kind: selection.kind.clone() };
     let name = item.string("name").filter(|name| !name.is_empty()).unwrap_or_else(|| kind.to_string());
     let annotation = item.string("parentAnnotation").map(ParentReference::Annotation);

@@ -3,8 +3,20 @@
 use super::fields::Fields;
 use crate::hook::domain::is_domain;
 use crate::hook::selection::{
-    FieldRequirement, FieldSelector, LabelOperator, LabelRequirement, LabelSelector, Namespaces,
+    FieldRequirement, FieldSelector, LabelOperator, LabelRequirement, LabelSelector, Namespaces, Selection,
 };
+
+/// Reads which objects a binding is about, but for their fields.
+pub(super) fn selection(item: &mut Fields<'_>) -> Selection {
+    Selection {
+        api_version: item.string("apiVersion").unwrap_or_default(),
+        kind: item.string("kind").unwrap_or_default(),
+        names: names(item, "nameSelector").into_iter().collect(),
+        namespaces: namespaces(item, "namespace"),
+        labels: labels(item, "labelSelector").unwrap_or_default(),
+        ..Selection::default()
+    }
+}
 
 /// Reads `{matchNames: [...]}`.
 pub(super) fn names(fields: &mut Fields<'_>, key: &'static str) -> Vec<String> {
