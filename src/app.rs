@@ -470,6 +470,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         },
         module_concurrency: settings.module_concurrency,
         script_concurrency: settings.enabled_concurrency,
+        extenders: settings.extenders.clone(),
         max_hooks: settings.max_hooks,
         hook_timeout: settings.hook_timeout,
         script_timeout: settings.enabled_timeout,

@@ -235,7 +235,7 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         N "helm-monitor-kube-client-burst" = "10", ["HELM_MONITOR_KUBE_CLIENT_BURST"],
             "Accepted, has no effect: drift is watched";
         NAMES "applied-module-extenders" = "", ["ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS"],
-            "Not supported: the sources of Enabled have a fixed order";
+            "Who says whether modules are on, the last one wins: Static, DynamicallyEnabled, KubeConfig and ScriptEnabled, each once; empty for all in this order";
         DIR "shell-chroot-dir" = "", ["ADDON_OPERATOR_SHELL_CHROOT_DIR"],
             "Not supported";
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use engine::Extenders;
+
 use super::webhooks::WebhookSettings;
 use super::{ConfigError, Environment, OptionSources, parse_bool, parse_duration};
 
@@ -49,6 +51,8 @@ pub struct Settings {
     pub module_concurrency: usize,
     /// How many enabled scripts run at the same time when what they read is known.
     pub enabled_concurrency: usize,
+    /// Who says whether modules are on.
+    pub extenders: Extenders,
     /// How many hooks run at the same time.
     pub max_hooks: usize,
     /// How long a hook may run if it does not say itself.
@@ -200,6 +204,11 @@ impl Settings {
             shutdown_timeout: given.duration("shutdown-timeout")?,
             watch_files: given.switch("watch-files")?,
             enabled_concurrency: count("enabled-concurrency")?,
+            extenders: given.parse(
+                "applied-module-extenders",
+                "some of Static,DynamicallyEnabled,KubeConfig,ScriptEnabled, each once and without spaces",
+                Extenders::parse,
+            )?,
             strict_values: given.switch("strict-check-values-mode-enabled")?,
             extra_labels: given.parse("crd-extra-labels", "labels like a=b,c=d", parse_labels)?,
             crd_filters: text("crd-filters").split(',').map(|prefix| prefix.trim().to_owned()).collect(),
@@ -323,13 +332,6 @@ fn refuse(given: &OptionSources) -> Result<(), ConfigError> {
             "hooks run in the operator's own file system; leave it out",
         );
     }
-    let extenders = given.text("applied-module-extenders").0;
-    if !extenders.is_empty() && extenders != "Static,DynamicallyEnabled,KubeConfig,ScriptEnabled" {
-        return unsupported(
-            "--applied-module-extenders",
-            "the order is always Static,DynamicallyEnabled,KubeConfig,ScriptEnabled; leave it out",
-        );
-    }
     let helm2 = [
         "ADDON_OPERATOR_TILLER_LISTEN_PORT",
         "ADDON_OPERATOR_TILLER_PROBE_LISTEN_PORT",
@@ -449,7 +451,7 @@ mod tests {
         for (name, value) in [
             ("ADDON_OPERATOR_HA", "true"),
             ("ADDON_OPERATOR_SHELL_CHROOT_DIR", "/chroot"),
-            ("ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS", "Static"),
+            ("ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS", "Static,Script"),
             ("HELM_DRIVER", "sql"),
             ("TILLER_BIN_PATH", "/tiller"),
         ] {

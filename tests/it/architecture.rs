@@ -110,6 +110,7 @@ const ENGINE: &[&str] = &[
     "failure",
     "name",
     "enabled",
+    "extenders",
     "cron",
     "secrets",
     "hook",

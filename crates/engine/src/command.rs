@@ -76,7 +76,7 @@ fn answer(
         }
         Command::SetEnabled(name, on) => {
             let Some(module) = modules.get(&name) else { return Err(modules.why_off(&name)) };
-            lower.configuration.save_flag(lower.cx, id, module.spec(), on);
+            lower.configuration.save_flag(lower.cx, id, module.spec(), on)?;
             return Ok(None);
         }
         Command::SyncSource(key) => {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::extenders::Extenders;
 use crate::hook::spec::FailurePolicy;
 use crate::name::ReleaseName;
 use crate::time::Time;
@@ -17,6 +18,8 @@ pub struct Config {
     pub config_map: String,
     /// The name of the Secret that lies over it.
     pub config_secret: String,
+    /// Who says whether modules are on.
+    pub extenders: Extenders,
     /// How long a failed task waits before its next attempt.
     pub retry_delay: Duration,
     /// The longest such wait. Waits grow only if it is more than `retry_delay`.
@@ -104,6 +107,7 @@ impl Default for Config {
             namespace: "default".to_owned(),
             config_map: "addon-operator".to_owned(),
             config_secret: "addon-operator".to_owned(),
+            extenders: Extenders::default(),
             retry_delay: Duration::from_secs(5),
             retry_max_delay: Duration::ZERO,
             seed: 0,

@@ -38,6 +38,7 @@ mod effect;
 mod enabled;
 mod engine;
 mod event;
+mod extenders;
 mod failure;
 pub mod hook;
 mod inspection;
@@ -80,6 +81,7 @@ pub use event::{
     Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
     ReleaseOutcome, StoreError, TakenObject, UnwatchedKind, Usage, Verdict,
 };
+pub use extenders::{Extender, Extenders};
 pub use failure::{Failure, FailureKind};
 pub use hook::{metric, object_patch, snapshot};
 pub use inspection::{Inspection, ScopeInspection};

@@ -7,10 +7,11 @@ use super::Configuration;
 use super::config_map::Flag;
 use super::decision::{Decision, DynamicFlag, Opinion};
 use super::hook_output::described;
-use crate::catalog::{Hook, Module};
+use crate::catalog::{Hook, Module, Script};
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::event::HookOutput;
+use crate::extenders::Extender;
 use crate::name::Scope;
 use crate::notice::Notice;
 
@@ -20,21 +21,37 @@ const ABSENT: usize = 1_000;
 impl Configuration {
     /// Returns what flags say about a module, without its script.
     pub(crate) fn flags_of(&self, module: &Module) -> Decision {
-        let mut opinions = Vec::new();
-        if let Some(flag) = self.static_flag(module) {
-            opinions.push(Opinion::Static { on: flag.value, file: Arc::clone(&flag.source) });
-        }
-        if let Some(flag) = self.dynamic_flags.get(&module.key) {
-            opinions.push(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() });
-        }
-        if let Some(Flag { on, object }) = self.config_map.flags.get(&*module.key).copied() {
-            opinions.push(Opinion::Config { on, object, key: format!("{}Enabled", module.key) });
-        }
+        let said = self.config.extenders.in_order().filter_map(|extender| self.opinion(module, extender));
+        let mut opinions: Vec<Opinion> = said.collect();
         if let Some(source) = self.withdrawn_by(&module.name) {
             opinions.push(Opinion::Withdrawn(source.clone()));
         }
         let enabled = opinions.last().is_some_and(Opinion::is_yes);
         Decision { enabled, opinions }
+    }
+
+    /// Returns what one says about a module; `None` from a script, which is asked later.
+    fn opinion(&self, module: &Module, extender: Extender) -> Option<Opinion> {
+        match extender {
+            Extender::Static => {
+                let flag = self.static_flag(module)?;
+                Some(Opinion::Static { on: flag.value, file: Arc::clone(&flag.source) })
+            }
+            Extender::DynamicallyEnabled => {
+                let flag = self.dynamic_flags.get(&module.key)?;
+                Some(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() })
+            }
+            Extender::KubeConfig => {
+                let Flag { on, object } = self.config_map.flags.get(&*module.key).copied()?;
+                Some(Opinion::Config { on, object, key: format!("{}Enabled", module.key) })
+            }
+            Extender::ScriptEnabled => None,
+        }
+    }
+
+    /// Returns the enabled script of a module, if it has one and scripts are asked.
+    pub(crate) fn script_of<'m>(&self, module: &'m Module) -> Option<&'m Script> {
+        module.enabled_script.as_ref().filter(|_| self.config.extenders.has(Extender::ScriptEnabled))
     }
 
     /// Returns what a global hook says about the module with the key `key`.

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::config_object::ConfigObject;
 use crate::context::Context;
 use crate::effect::{Basis, ConfigText, Effect, ModuleValues, ValuesInput};
+use crate::extenders::Extender;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{CommandId, ModuleName, RunId, Scope};
 use crate::secrets::Secrets;
@@ -201,7 +202,22 @@ impl Configuration {
 
     /// Writes whether a module is on into the ConfigMap, or into the Secret if that says so now; the command is answered
     /// when that is done.
-    pub(crate) fn save_flag(&mut self, cx: &mut Context, id: CommandId, module: &Module, on: bool) {
+    ///
+    /// # Errors
+    ///
+    /// When nobody asks what they say.
+    pub(crate) fn save_flag(
+        &mut self,
+        cx: &mut Context,
+        id: CommandId,
+        module: &Module,
+        on: bool,
+    ) -> Result<(), Failure> {
+        if !self.config.extenders.has(Extender::KubeConfig) {
+            let message = "KubeConfig is not among --applied-module-extenders: the ConfigMap switches nothing on or off";
+            return Err(Failure::new(FailureKind::Values, message)
+                .advise("add it, or switch the module in values.yaml or by a global hook"));
+        }
         let key = format!("{}Enabled", module.key);
         let word = if on { "enabled" } else { "disabled" };
         let object = self.config_map.holder(&key);
@@ -211,6 +227,7 @@ impl Configuration {
         let text = Some(ConfigText(on.to_string()));
         // Whoever gives the command says what the key is to be, whatever it says now.
         cx.push(Effect::SaveConfigValues { run, object, key, text, basis: Basis::Nothing });
+        Ok(())
     }
 
     /// Answers the command that waits for a write of the ConfigMap. Returns the outcome if none does.

@@ -204,7 +204,7 @@ impl ScriptsAhead {
             };
             let spec = module.spec();
             let is_on = lower.configuration.flags_of(spec).enabled;
-            let Some(script) = spec.enabled_script.as_ref().filter(|_| is_on) else {
+            let Some(script) = lower.configuration.script_of(spec).filter(|_| is_on) else {
                 sweep.pass(&spec.name, is_on);
                 continue;
             };

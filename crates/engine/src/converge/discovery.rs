@@ -35,7 +35,8 @@ impl Converges {
         while let Some(module) = modules.at(discovery.next) {
             let spec = module.spec();
             let mut decision = lower.configuration.flags_of(spec);
-            if let Some(script) = spec.enabled_script.as_ref().filter(|_| decision.enabled) {
+            let script = lower.configuration.script_of(spec).filter(|_| decision.enabled);
+            if let Some(script) = script {
                 let question = question(lower, &spec.name, script, &discovery.enabled);
                 if let Some(verdict) = module.answer_to(&question, since) {
                     decision.enabled = verdict.enabled;

@@ -376,7 +376,7 @@ impl Modules {
     pub(crate) fn may_switch(&self, configuration: &Configuration) -> bool {
         self.states.values().any(|module| {
             let flags = configuration.flags_of(&module.spec);
-            let has_script = module.spec.enabled_script.is_some();
+            let has_script = configuration.script_of(&module.spec).is_some();
             has_script || (module.phase != Phase::Orphaned && flags.enabled != module.is_on())
         })
     }

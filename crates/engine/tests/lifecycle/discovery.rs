@@ -1,7 +1,7 @@
 //! Which modules are on, and why.
 
 use engine::hook::WatchEvent;
-use engine::{Event, Notice};
+use engine::{Command, CommandId, Config, Event, Extenders, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -44,6 +44,42 @@ fn the_last_source_wins_and_the_script_can_only_say_no() {
             "e disabled: nothing enables it",
         ]
     );
+}
+
+#[test]
+fn only_the_extenders_that_are_applied_are_asked_in_their_order() {
+    let files = files().module(10, "a").script().module(20, "b").off();
+    for (extenders, expected) in [
+        ("", ["a false", "b true"]),
+        ("KubeConfig,Static", ["a true", "b true"]),
+        ("Static,ScriptEnabled", ["a false", "b false"]),
+        ("Static", ["a true", "b false"]),
+        ("ScriptEnabled,Static,KubeConfig", ["a false", "b true"]),
+        ("DynamicallyEnabled", ["a false", "b false"]),
+    ] {
+        let config = Config {
+            namespace: "ops".to_owned(),
+            extenders: Extenders::parse(extenders).unwrap(),
+            ..Config::default()
+        };
+        let mut world = World::with_config(&files, config)
+            .configured(&[
+                ("aEnabled", if extenders.is_empty() { "true" } else { "false" }),
+                ("bEnabled", "true"),
+            ])
+            .script("a", Ok(false));
+        let trace = world.run();
+        let modules = world.view().modules;
+        let on = modules.iter().map(|module| format!("{} {}", module.name, module.enabled == Some(true)));
+        assert_eq!(on.collect::<Vec<_>>(), expected, "{extenders}");
+        if !extenders.is_empty() && !extenders.contains("Script") {
+            assert!(!trace.contains("run enabled script"), "{extenders}: {trace}");
+        }
+        let enable = Command::SetEnabled("b".into(), true);
+        let said = world.after(100, Event::Commanded { id: CommandId::new(1), command: enable });
+        let has_config = extenders.is_empty() || extenders.contains("KubeConfig");
+        assert_eq!(said.contains("KubeConfig is not among"), !has_config, "{extenders}: {said}");
+    }
 }
 
 #[test]
