@@ -55,7 +55,7 @@ impl Helm {
             checksum: upgrade.checksum.clone(),
             revision: newest.version,
             maintenance: upgrade.maintenance,
-            source: upgrade.source_label(),
+            origin: upgrade.origin.labels(),
             written: vec![written],
         };
         self.last_releases.set(upgrade.name, Some(last));

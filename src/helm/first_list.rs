@@ -12,6 +12,7 @@ use chart::record::Status;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use super::marks::OriginLabels;
 use super::storage::{CHECKSUM, MAINTENANCE, Storage, StoredRevision};
 use crate::cluster::request::RequestError;
 
@@ -25,8 +26,8 @@ pub(super) struct Standing {
     /// The checksum of what was rendered; empty if the record does not say it.
     pub(super) checksum: String,
     pub(super) maintenance: bool,
-    /// The label of the source that it is marked with.
-    pub(super) source: Option<String>,
+    /// Where its module and its chart come from.
+    pub(super) origin: OriginLabels,
     /// Which write of the record this is.
     pub(super) written: String,
 }
@@ -76,7 +77,7 @@ impl Listed {
                 version: stored.version,
                 checksum: stored.label(CHECKSUM).unwrap_or_default().to_owned(),
                 maintenance: stored.label(MAINTENANCE) == Some("true"),
-                source: stored.source(),
+                origin: stored.origin(),
                 written: stored.written.clone(),
             });
         }
@@ -237,7 +238,7 @@ mod tests {
                 version,
                 checksum: format!("sum{version}"),
                 maintenance: false,
-                source: None,
+                origin: OriginLabels::default(),
                 written: format!("w{version}"),
             });
             let found = if let Known::Stands(standing) = found { Some(standing) } else { None };

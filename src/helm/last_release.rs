@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chart::record::Status;
 
+use super::marks::OriginLabels;
 use super::storage::{CHECKSUM, StoredRevision};
 
 /// The state that the last run left a release in.
@@ -16,8 +17,8 @@ pub(super) struct LastRelease {
     pub(super) revision: u32,
     /// Whether the module was in maintenance.
     pub(super) maintenance: bool,
-    /// The label of the source that its record is marked with.
-    pub(super) source: Option<String>,
+    /// Where its module and its chart come from, as its record says.
+    pub(super) origin: OriginLabels,
     /// Which writes of the record of that revision are known: ours, or what was found.
     pub(super) written: Vec<String>,
 }
@@ -130,7 +131,7 @@ mod tests {
             checksum: "c".to_owned(),
             revision: 2,
             maintenance: false,
-            source: None,
+            origin: OriginLabels::default(),
             written: vec!["10".to_owned()],
         }
     }

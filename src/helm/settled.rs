@@ -29,7 +29,7 @@ impl Helm {
             checksum: standing.checksum.clone(),
             revision: standing.version,
             maintenance: standing.maintenance,
-            source: standing.source.clone(),
+            origin: standing.origin.clone(),
             written: vec![standing.written.clone()],
         };
         if upgrade.maintenance && standing.maintenance {
@@ -44,7 +44,7 @@ impl Helm {
         self.last_releases.set(name, Some(last));
         let is_readable = self.is_readable(name, standing, is_read).await;
         if let Ok(true) = is_readable {
-            self.mark_source(upgrade, standing).await?;
+            self.mark_origin(upgrade, standing).await?;
             return Ok(Some(outcome(ReleaseAction::Unchanged, standing.version, &upgrade.checksum)));
         }
         self.last_releases.set(name, None);
@@ -75,19 +75,18 @@ impl Helm {
         }
     }
 
-    /// Marks a release that stays as it is with the source that its module comes from now, if it has another mark.
-    async fn mark_source(&self, upgrade: &Upgrade<'_>, standing: &Standing) -> Result<(), ReleaseError> {
-        let source = upgrade.source_label();
-        if standing.source == source {
+    /// Marks a release that stays as it is with what its module and its chart come from now, if it has another mark.
+    async fn mark_origin(&self, upgrade: &Upgrade<'_>, standing: &Standing) -> Result<(), ReleaseError> {
+        let origin = upgrade.origin.labels();
+        if standing.origin == origin {
             return Ok(());
         }
-        let mark = upgrade.source.as_ref();
-        let written = self.storage.mark_source(upgrade.name, standing.version, mark).await?;
+        let written = self.storage.mark_origin(upgrade.name, standing.version, &upgrade.origin).await?;
         let last = LastRelease {
             checksum: standing.checksum.clone(),
             revision: standing.version,
             maintenance: standing.maintenance,
-            source,
+            origin,
             written: vec![standing.written.clone(), written],
         };
         self.last_releases.set(upgrade.name, Some(last));

@@ -2,11 +2,9 @@
 //!
 //! Nothing but that source, or a command, removes a release with such a mark.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use engine::SourceKey;
-use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 /// The name of the label and of the annotation.
@@ -24,13 +22,6 @@ pub(super) struct SourceMark {
     annotation: String,
 }
 
-/// What we write on the record of a revision, besides the labels that helm writes.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) source: Option<SourceMark>,
-}
-
 impl SourceMark {
     pub(super) fn of(source: &SourceKey) -> Self {
         let annotation = source.to_string();
@@ -42,27 +33,9 @@ impl SourceMark {
         &self.label
     }
 
-    /// Returns the change that marks a record; with `None` the change that takes the mark away.
-    pub(super) fn change(mark: Option<&Self>) -> (Value, Value) {
-        let [label, annotation] = match mark {
-            Some(mark) => [mark.label.as_str().into(), mark.annotation.as_str().into()],
-            None => [Value::Null, Value::Null],
-        };
-        (one(label), one(annotation))
-    }
-}
-
-impl Marks {
-    /// Returns all labels.
-    pub(super) fn all_labels(&self) -> BTreeMap<String, String> {
-        let mut labels = self.labels.clone();
-        labels.extend(self.source.iter().map(|mark| (SOURCE.to_owned(), mark.label.clone())));
-        labels
-    }
-
-    /// Returns the annotations.
-    pub(super) fn annotations(&self) -> BTreeMap<&'static str, &str> {
-        self.source.iter().map(|mark| (SOURCE, mark.annotation.as_str())).collect()
+    /// Returns the annotation.
+    pub(super) fn annotation(&self) -> &str {
+        &self.annotation
     }
 }
 
@@ -73,10 +46,6 @@ pub(super) fn short_hash(text: &str, digits: usize) -> String {
         let _ = write!(hash, "{byte:02x}");
         hash
     })
-}
-
-fn one(value: Value) -> Value {
-    Value::Object(Map::from_iter([(SOURCE.to_owned(), value)]))
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
-use super::source_mark::{Marks, SOURCE, SourceMark, short_hash};
+use super::marks::{Marks, ORIGIN, Origin, OriginLabels};
+use super::source_mark::{SOURCE, short_hash};
 use super::upgrade_plan::Revision;
 use crate::cluster::list::{Collection, Metadata, MetadataOnly};
 use crate::cluster::request::{Cause, PATIENCE, PatchKind, RequestError, Requests};
@@ -65,9 +66,14 @@ impl StoredRevision {
         self.label(SKIP_HOOKS) == Some("true")
     }
 
-    /// Returns the label of the source that it is marked with.
-    pub(super) fn source(&self) -> Option<String> {
-        self.label(SOURCE).filter(|label| !label.is_empty()).map(str::to_owned)
+    /// Reports whether its module came from a source.
+    pub(super) fn has_source(&self) -> bool {
+        self.label(SOURCE).is_some_and(|label| !label.is_empty())
+    }
+
+    /// Returns where its module and its chart come from.
+    pub(super) fn origin(&self) -> OriginLabels {
+        OriginLabels::of(&self.labels)
     }
 
     /// Returns the value of a label.
@@ -270,7 +276,7 @@ impl Storage {
         labels.insert("modifiedAt".to_owned(), now.to_string().into());
         labels.insert("createdAt".to_owned(), Value::Null);
         let change = json!({
-            "metadata": { "labels": labels },
+            "metadata": { "labels": labels, "annotations": marks.annotations() },
             "data": { DATA_KEY: STANDARD.encode(data) },
         });
         let path = self.path(&record.name, record.version);
@@ -292,14 +298,14 @@ impl Storage {
         self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
 
-    /// Writes the mark of a source on a record, or takes it away; returns which write that is.
-    pub(super) async fn mark_source(
+    /// Writes on a record where its module and its chart come from; returns which write that is.
+    pub(super) async fn mark_origin(
         &self,
         release: &str,
         version: u32,
-        mark: Option<&SourceMark>,
+        origin: &Origin,
     ) -> Result<String, RequestError> {
-        let (labels, annotations) = SourceMark::change(mark);
+        let (labels, annotations) = origin.change();
         let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
         self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
@@ -358,11 +364,12 @@ pub(super) fn stored(secret: Metadata, release: &str) -> Option<StoredRevision> 
 
 /// Returns labels of a revision that a new one carries on: those of users.
 pub(super) fn carried(stored: &StoredRevision) -> BTreeMap<String, String> {
-    let own = [OWNER, REVISION, ACCOUNT, CHECKSUM, MAINTENANCE, SKIP_HOOKS, SOURCE];
+    let own = [OWNER, REVISION, ACCOUNT, CHECKSUM, MAINTENANCE, SKIP_HOOKS];
+    let is_own = |key: &str| own.contains(&key) || ORIGIN.contains(&key);
     stored
         .labels
         .iter()
-        .filter(|(key, _)| !record::SYSTEM_LABELS.contains(&key.as_str()) && !own.contains(&key.as_str()))
+        .filter(|(key, _)| !record::SYSTEM_LABELS.contains(&key.as_str()) && !is_own(key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }

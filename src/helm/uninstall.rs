@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::cancellation::Cancellation;
 use super::error::ReleaseError;
+use super::marks::Marks;
 use super::object::{self, Object};
-use super::source_mark::Marks;
 use super::storage::StoredRevision;
 use super::upgrade::outcome;
 use super::upgrade_plan::UpgradePlan;
@@ -88,7 +88,7 @@ impl Helm {
             self.hooks(cancellation).run(HookEvent::PostDelete, &mut record.hooks).await?;
         }
         // Modules of sources may have credentials; others cost no request.
-        if history.iter().any(|stored| stored.source().is_some()) {
+        if history.iter().any(StoredRevision::has_source) {
             self.remove_credentials(name).await?;
         }
         // The newest is deleted last: until then the next attempt finds what is left to do.

@@ -17,8 +17,8 @@ use super::chart_cache::LoadedChart;
 use super::chart_hook::ChartHooks;
 use super::error::ReleaseError;
 use super::first_list::{History, Known};
+use super::marks::{Marks, Origin};
 use super::object::{self, Key, Object};
-use super::source_mark::{Marks, SourceMark};
 use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision, carried};
 use super::upgrade_plan::{UpgradePlan, over_limit};
 use super::{Helm, LastRelease, ReleaseRun, object_diff};
@@ -55,8 +55,8 @@ pub(super) struct Upgrade<'u> {
     pub(super) loaded: &'u LoadedChart,
     pub(super) values: &'u Map<String, Value>,
     pub(super) maintenance: bool,
-    /// What marks the release, if its module comes from a source.
-    pub(super) source: Option<SourceMark>,
+    /// What marks the release.
+    pub(super) origin: Origin,
     pub(super) checksum: String,
     /// What was rendered to see whether anything changed, as it was rendered and with labels.
     pub(super) checked: (&'u [Manifest], &'u [Manifest]),
@@ -69,12 +69,7 @@ impl Upgrade<'_> {
         let mut labels = last.map(carried).unwrap_or_default();
         labels.insert(CHECKSUM.to_owned(), self.checksum.clone());
         labels.insert(MAINTENANCE.to_owned(), self.maintenance.to_string());
-        Marks { labels, source: self.source.clone() }
-    }
-
-    /// Returns the label that the record has to have.
-    pub(super) fn source_label(&self) -> Option<String> {
-        self.source.as_ref().map(|mark| mark.label().to_owned())
+        Marks { labels, origin: self.origin.clone() }
     }
 }
 
@@ -100,7 +95,7 @@ impl Helm {
             loaded: &loaded,
             values,
             maintenance,
-            source: source.map(SourceMark::of),
+            origin: Origin::of(source, module.package.as_deref()),
             checksum,
             checked: (&checked, &manifests),
             cancellation,
@@ -110,7 +105,7 @@ impl Helm {
             && watched
             && last.checksum == upgrade.checksum
             && last.maintenance == maintenance
-            && last.source == upgrade.source_label()
+            && last.origin == upgrade.origin.labels()
         {
             return Ok(outcome(ReleaseAction::Unchanged, last.revision, &last.checksum));
         }
@@ -223,7 +218,7 @@ impl Helm {
             checksum: upgrade.checksum.clone(),
             revision: plan.next,
             maintenance: upgrade.maintenance,
-            source: upgrade.source_label(),
+            origin: upgrade.origin.labels(),
             written,
         };
         self.last_releases.set(upgrade.name, Some(last));
