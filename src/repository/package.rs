@@ -15,6 +15,7 @@ use engine::{
     StoredPackage,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use objects::legal;
 
 use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, OF_VERSION, REPO, SUBNAME, TYPE, Wanted, owner};
@@ -58,6 +59,7 @@ impl Repositories {
         let base = self.base(&request.repository).await?;
         let wanted = request.version.digest.as_ref().and_then(|digest| Digest::parse(digest.as_str()).ok());
         let kept = self.kept(request).await?;
+        let before = kept.as_ref().map(|(_, digest)| digest.clone());
         let (bytes, digest, republished) = match kept {
             Some((bytes, digest)) if !request.replaces => {
                 let other = wanted.filter(|wanted| *wanted != digest);
@@ -77,9 +79,20 @@ impl Repositories {
         };
         let bytes = Arc::new(bytes);
         let (chart, maps) = self.load(Arc::clone(&bytes)).await?;
-        for part in parts(request, &bytes, &digest) {
-            let known = self.maps.find(&part).await?;
-            self.maps.ensure(&part, known.as_ref()).await?;
+        {
+            // What is replaced may be pinned, and is not pinned meanwhile.
+            let _turn = self.pinning.lock().await;
+            if let Some(before) = before.filter(|before| *before != digest) {
+                self.set_aside(request, &before).await?;
+            }
+            let parts = parts(request, &bytes, &digest);
+            for part in &parts {
+                let known = self.maps.find(part).await?;
+                self.maps.ensure(part, known.as_ref()).await?;
+            }
+            if request.replaces {
+                self.drop_parts_after(request, parts.len(), &digest).await?;
+            }
         }
         for map in &maps {
             let wanted = shown(request, map);
@@ -114,6 +127,59 @@ impl Repositories {
         }
         let found = Digest::of(&bytes);
         Ok((digest.as_deref() == Some(&found.to_string())).then_some((bytes, found)))
+    }
+
+    /// Keeps an archive that is replaced by another one for those modules that stay with it.
+    async fn set_aside(&self, request: &StoreRequest, digest: &Digest) -> Result<(), Stop> {
+        let Some((name, uid)) = self.pins_of(digest).await? else { return Ok(()) };
+        let mut number = 0;
+        while let Some(map) = self.maps.find(&part(request, number + 1, BTreeMap::new(), &[])).await? {
+            number += 1;
+            let (data, parts, _) = read_part(map);
+            let aside = aside(request, digest, (number, parts), &data, owner("ConfigMap", "v1", &name, &uid));
+            let known = self.maps.find(&aside).await?;
+            self.maps.ensure(&aside, known.as_ref()).await?;
+            if number >= parts {
+                break;
+            }
+        }
+        self.disown(&uid, request).await
+    }
+
+    /// Removes the parts of an archive that had more of them than the one that took its place.
+    async fn drop_parts_after(
+        &self,
+        request: &StoreRequest,
+        count: usize,
+        digest: &Digest,
+    ) -> Result<(), Stop> {
+        for number in count + 1..=MOST_PARTS {
+            let part = part(request, number, BTreeMap::new(), &[]);
+            let Some(map) = self.maps.find(&part).await? else { break };
+            let name = map.metadata.name.clone().unwrap_or_default();
+            if read_part(map).2.as_deref() != Some(&digest.to_string()) {
+                self.maps.delete(&name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the parts of a version, which are replaced, no longer belong to the map of pins.
+    async fn disown(&self, uid: &str, request: &StoreRequest) -> Result<(), Stop> {
+        for number in 1..=MOST_PARTS {
+            let part = part(request, number, BTreeMap::new(), &[]);
+            let Some(map) = self.maps.find(&part).await? else { break };
+            let mut owners = map.metadata.owner_references.unwrap_or_default();
+            if owners.iter().any(|owner| owner.uid == uid) {
+                owners.retain(|owner| owner.uid != uid);
+                let (part, version) = (
+                    map.metadata.name.unwrap_or_default(),
+                    map.metadata.resource_version.unwrap_or_default(),
+                );
+                self.maps.set_owners(&part, &version, &owners).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn download(&self, base: &HttpUrl, request: &StoreRequest) -> Result<Vec<u8>, Stop> {
@@ -217,6 +283,26 @@ fn part(request: &StoreRequest, number: usize, labels: BTreeMap<String, String>,
     wanted.annotations.insert(PART.to_owned(), number.to_string());
     wanted.binary.insert(PART_KEY.to_owned(), data.to_vec());
     wanted
+}
+
+/// Returns a part of an archive that another one replaced, and that belongs to the map of pins.
+fn aside(
+    request: &StoreRequest,
+    digest: &Digest,
+    (number, parts): (usize, usize),
+    data: &[u8],
+    owner: OwnerReference,
+) -> Wanted {
+    let (repository, version) = (&request.repository.name, &request.version.version);
+    let label = short(digest.hex());
+    let name = format!("helm-pkg-{repository}-{}-{version}-{label}-{number}", request.chart);
+    let mut wanted = wanted(request, name);
+    wanted.identity.extend([label.clone(), number.to_string()]);
+    wanted.labels.insert(PACKAGE.to_owned(), label);
+    let about = [(DIGEST, digest.to_string()), (PARTS, parts.to_string()), (PART, number.to_string())];
+    wanted.annotations.extend(about.map(|(name, value)| (name.to_owned(), value)));
+    wanted.binary.insert(PART_KEY.to_owned(), data.to_vec());
+    Wanted { owner, ..wanted }
 }
 
 /// Returns a map that people can read.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{Digest, Failure, FailureKind, ModuleName, Pin, Pins};
+use engine::{Digest, Failure, FailureKind, ModuleName, Package, Pin, Pins};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
@@ -45,6 +45,18 @@ impl Repositories {
         Ok(pins)
     }
 
+    /// Returns the name and the identity of the map of pins, if one of them names this archive.
+    pub(super) async fn pins_of(
+        &self,
+        digest: &::source::digest::Digest,
+    ) -> Result<Option<(String, String)>, Stop> {
+        let name = self.pins_name();
+        let Some(map) = self.maps.get(&name).await? else { return Ok(None) };
+        let text = digest.to_string();
+        let is_pinned = digests(&map.data.unwrap_or_default()).iter().any(|pinned| pinned.as_str() == text);
+        Ok(is_pinned.then(|| (name, map.metadata.uid.unwrap_or_default())))
+    }
+
     /// Writes a pin. Packages belong to the map before it names them, and until it names them no more.
     pub(super) async fn write_pin(&self, module: &ModuleName, pin: Option<&Pin>) -> Result<(), Failure> {
         let _turn = self.pinning.lock().await;
@@ -62,7 +74,15 @@ impl Repositories {
         let mut data = map.data.clone().unwrap_or_default();
         match pin {
             Some(pin) => {
-                self.hold(&name, &uid, &pin.package.digest).await.map_err(failed)?;
+                let held = self.hold(&name, &uid, &pin.package.digest).await.map_err(failed)?;
+                let before =
+                    data.get(module.as_str()).and_then(|text| serde_json::from_str::<Pin>(text).ok());
+                if held == 0 && before.is_none_or(|before| before.package.digest != pin.package.digest) {
+                    // Another archive took its place since it was found.
+                    let Package { chart, version, .. } = &pin.package;
+                    let text = format!("the package of chart {chart} {version} for module {module} is gone");
+                    return Err(Failure::new(FailureKind::Files, text).advise("it is looked for again"));
+                }
                 let text =
                     serde_json::to_string(pin).map_err(|error| Failure::of(FailureKind::Bug, &error))?;
                 data.insert(module.to_string(), text);
@@ -75,10 +95,12 @@ impl Repositories {
         self.let_go(&uid, &stays).await.map_err(failed)
     }
 
-    /// Makes the parts of a package belong to the map of pins.
-    async fn hold(&self, name: &str, uid: &str, digest: &Digest) -> Result<(), Stop> {
+    /// Makes the parts of a package belong to the map of pins. Returns how many there are.
+    async fn hold(&self, name: &str, uid: &str, digest: &Digest) -> Result<usize, Stop> {
         let own = owner("ConfigMap", "v1", name, uid);
-        for part in self.maps.metadata(&format!("{PACKAGE}={}", short(digest.hex()))).await? {
+        let parts = self.maps.metadata(&format!("{PACKAGE}={}", short(digest.hex()))).await?;
+        let count = parts.len();
+        for part in parts {
             let metadata = part.metadata;
             let mut owners = metadata.owner_references.unwrap_or_default();
             if owners.iter().any(|owner| owner.uid == uid) {
@@ -93,7 +115,7 @@ impl Repositories {
                 (metadata.name.unwrap_or_default(), metadata.resource_version.unwrap_or_default());
             self.maps.set_owners(&part, &version, &owners).await?;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Gives up the packages that no pin names. One that nobody else owns goes.

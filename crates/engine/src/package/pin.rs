@@ -51,6 +51,14 @@ pub struct Pin {
     /// The digest of the last package with which the module failed, and which was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<Digest>,
+    /// Up to which number its Chart was told to take archives that were published again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reprocessed: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The pins of all modules.

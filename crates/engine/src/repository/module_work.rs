@@ -201,7 +201,7 @@ impl Repositories {
             return Todo::GoBack(Box::new(pin));
         }
         let found = self.found(&chart, reference);
-        let pin = found.and_then(|package| self.next_pin(name, reference, package, runs.1));
+        let pin = found.and_then(|found| self.next_pin(name, reference, found, runs.1));
         pin.map_or(Todo::Nothing, |pin| Todo::Pin(Some(Box::new(pin))))
     }
 
@@ -268,20 +268,21 @@ impl Repositories {
         }
     }
 
-    /// Returns the package that the Chart of a module came to, if it did.
-    fn found(&self, chart: &Arc<str>, reference: &ChartReference) -> Option<Package> {
+    /// Returns the package that the Chart of a module came to, if it did, and up to which number it took archives again.
+    fn found(&self, chart: &Arc<str>, reference: &ChartReference) -> Option<(Package, u64)> {
         let known = self.charts.get(chart)?;
         let spec = known.spec()?;
         let is_its = spec.name == reference.name
             && spec.repository == reference.repository
             && spec.versions.first().map(String::as_str) == Some(&*reference.version);
         let (version, stored) = known.package_of(0).filter(|_| is_its)?.ok()?;
-        Some(Package {
+        let package = Package {
             repository: Arc::clone(&reference.repository),
             chart: Arc::clone(&reference.name),
             version: Arc::clone(&version.version),
             digest: stored.digest.clone(),
-        })
+        };
+        Some((package, known.reprocessed))
     }
 
     /// Returns what a module stays with from now on; `None` if that is what it stays with already.
@@ -291,24 +292,28 @@ impl Repositories {
         &self,
         name: &ModuleName,
         reference: &ChartReference,
-        package: Package,
+        (package, reprocessed): (Package, u64),
         is_good: bool,
     ) -> Option<Pin> {
         let constraint = Arc::clone(&reference.version);
         let Some(pin) = self.modules.get(name).and_then(|module| module.pin.as_ref()) else {
-            return Some(Pin { constraint, package, previous: None, rejected: None });
+            return Some(Pin { constraint, package, previous: None, rejected: None, reprocessed });
         };
         if pin.package == package {
-            let is_same = pin.constraint == constraint;
-            return (!is_same).then(|| Pin { constraint, rejected: None, ..pin.clone() });
+            let rejected = pin.rejected.clone().filter(|_| pin.constraint == constraint);
+            let next = Pin { constraint, rejected, reprocessed, ..pin.clone() };
+            return (next != *pin).then_some(next);
         }
-        let moves = !reference.is_met_by(pin) || reference.auto_upgrade;
+        // Somebody said of its own Chart that the archive is to be taken that was published again.
+        let is_asked_for = reprocessed > pin.reprocessed && package.version == pin.package.version;
+        let moves = !reference.is_met_by(pin) || reference.auto_upgrade || is_asked_for;
         let is_rejected = reference.is_met_by(pin) && pin.rejected.as_ref() == Some(&package.digest);
         (moves && !is_rejected).then(|| Pin {
             constraint,
             package,
             previous: if is_good { Some(pin.package.clone()) } else { pin.previous.clone() },
             rejected: None,
+            reprocessed,
         })
     }
 
@@ -327,6 +332,7 @@ impl Repositories {
             package: previous.clone(),
             previous: None,
             rejected: Some(pin.package.digest.clone()),
+            reprocessed: pin.reprocessed,
         })
     }
 

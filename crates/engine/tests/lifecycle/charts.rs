@@ -263,6 +263,28 @@ fn b17_an_archive_that_was_published_again_is_taken_when_a_person_says_so() {
 }
 
 #[test]
+fn a_module_keeps_what_it_has_pinned_until_its_own_chart_is_told_to_take_what_was_published_again() {
+    let mut world = charted(&cache("1.0", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1.0"]}]));
+    world.run_for(2_000);
+    let first = world.charts.pins["cache"].clone();
+    offers(&mut world, &[offered("alpha", "1.0", 2)]);
+    world.run_for(400_000);
+    world.annotates_chart("Chart", "alpha-corp", json!({"addon-operator.io/reprocess": "1"}));
+    world.run_for(400_000);
+    assert_eq!(world.charts.stored.values().copied().collect::<Vec<_>>(), [2]);
+    assert_eq!(world.charts.pins["cache"], first);
+    world.annotates_chart("Chart", "module-cache", json!({"addon-operator.io/reprocess": "3"}));
+    world.run_for(2_000);
+    let second = world.charts.pins["cache"].clone();
+    assert_eq!((&second.package.version, second.reprocessed), (&first.package.version, 3));
+    assert_eq!(second.previous.as_ref(), Some(&first.package));
+    assert_ne!(second.package.digest, first.package.digest);
+    assert_eq!(phase(&world, "cache"), "running");
+}
+
+#[test]
 fn b18_b21_a_module_is_held_until_its_chart_is_there_and_holds_back_nobody() {
     let mut world = charted(&cache("*", false));
     let trace = world.run_for(2_000);
