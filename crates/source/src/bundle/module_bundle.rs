@@ -8,10 +8,13 @@ use values::yaml;
 use super::chart_bundle;
 use super::meta::{MAX_TREE_BYTES, read_yaml};
 use super::problem::Findings;
-use super::tree::{Files, has_extension};
+use super::tree::{Files, MODULE_FILE, has_extension};
 
 /// What makes a directory a module; one of them is enough.
 const PARTS: [&str; 4] = ["Chart.yaml", "templates", "hooks", "crds"];
+
+/// What makes a directory a chart.
+const CHART: [&str; 2] = ["Chart.yaml", "templates"];
 
 /// Extensions of files below `hooks/` that are no hooks. See docs/hooks.md#which-files-are-hooks.
 const DATA: [&str; 4] = ["yaml", "json", "md", "txt"];
@@ -21,15 +24,26 @@ fn is_outside_of_chart(path: &str) -> bool {
     ["crds/", "docs/", "hooks/", "images/", "lib/", "openapi/"]
         .iter()
         .any(|directory| path.starts_with(directory))
-        || matches!(path, "meta.yaml" | "values.yaml" | "enabled")
+        || matches!(path, "meta.yaml" | "values.yaml" | "enabled" | MODULE_FILE)
 }
 
 /// Checks a module. `name` is missing if `meta.yaml` does not say it.
 pub(super) fn check(files: &Files<'_>, name: Option<&ModuleName>, findings: &mut Findings) {
-    if !PARTS.iter().any(|part| files.has(part) || files.is_directory(part)) {
+    let names_chart = match read_yaml(files, MODULE_FILE, findings) {
+        Some(Value::Object(fields)) => fields.contains_key("chart"),
+        Some(_) | None => false,
+    };
+    if !names_chart && !PARTS.iter().any(|part| files.has(part) || files.is_directory(part)) {
         findings.problem(
             "",
-            "there is nothing to install: a chart bundle has chart/ and plans/, a module has Chart.yaml, templates/, hooks/ or crds/",
+            "there is nothing to install: a chart bundle has chart/ and plans/, a module has Chart.yaml, templates/, hooks/ or crds/, \
+             or module.yaml names its chart",
+        );
+    }
+    if names_chart && let Some(own) = CHART.iter().find(|part| files.has(part) || files.is_directory(part)) {
+        findings.problem(
+            MODULE_FILE,
+            format!("chart: the module has one of its own ({own}): remove one of them"),
         );
     }
     if files.has("Chart.yaml") {

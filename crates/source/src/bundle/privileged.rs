@@ -6,7 +6,10 @@ use std::sync::Arc;
 use ::chart::load;
 use ::chart::warnings::Warnings;
 
-use super::tree::{Content, Files, MAX_READ_BYTES, Tree};
+use values::yaml;
+
+use super::meta::MAX_TREE_BYTES;
+use super::tree::{Content, Files, MAX_READ_BYTES, MODULE_FILE, Tree};
 
 /// Code that the operator runs, and objects that it writes itself. Whatever they are, links too: the loader follows those.
 const PARTS: [&str; 3] = ["crds", "enabled", "hooks"];
@@ -15,7 +18,7 @@ const PARTS: [&str; 3] = ["crds", "enabled", "hooks"];
 const CHARTS: &str = "charts";
 
 /// Returns what of this is in a bundle, sorted: `hooks/`, `enabled`, `crds/`, also those of the charts that its chart depends
-/// on. `chart` is the directory of a chart bundle's chart, which becomes the module's.
+/// on, and the chart that its `module.yaml` names. `chart` is the directory of a chart bundle's chart, which becomes the module's.
 pub(super) fn privileged(tree: &Tree, chart: Option<&str>) -> Vec<String> {
     let roots = [Some(String::new()), chart.map(|chart| format!("{chart}/"))];
     let mut found = Vec::new();
@@ -31,8 +34,17 @@ pub(super) fn privileged(tree: &Tree, chart: Option<&str>) -> Vec<String> {
             }
         }
     }
+    found.extend(names_chart(tree).then(|| format!("chart in {MODULE_FILE}")));
     found.sort();
     found
+}
+
+/// Reports whether a bundle names a chart of a Repository: that is read with the credentials of the operator, and its CRDs are
+/// written by it.
+fn names_chart(tree: &Tree) -> bool {
+    let text = Files::new(tree).bytes(MODULE_FILE).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let file = text.and_then(|text| yaml::parse_within(text, MAX_TREE_BYTES).ok());
+    file.is_some_and(|file| file.get("chart").is_some())
 }
 
 /// Returns where the charts have CRDs that the chart in a directory depends on, such as `charts/db/crds/`. A chart that can't
@@ -85,6 +97,11 @@ mod tests {
             (vec![("hooks/a.sh", file()), ("enabled", file())], vec!["enabled", "hooks/"]),
             (vec![("hooks", link()), ("crds", Entry::Directory)], vec!["crds", "hooks"]),
             (vec![("chart/a/crds/b.yaml", file()), ("chart/a/Chart.yaml", file())], vec!["chart/a/crds/"]),
+            (
+                vec![("module.yaml", Entry::file(b"chart: {}".as_slice(), false))],
+                vec!["chart in module.yaml"],
+            ),
+            (vec![("module.yaml", Entry::file(b"namespace: web".as_slice(), false))], vec![]),
         ] {
             assert_eq!(privileged(&tree(&entries), Some("chart/a")), expected);
         }

@@ -47,6 +47,21 @@ fn a_module_bundle_is_read() {
 }
 
 #[test]
+fn a_module_may_name_its_chart_and_then_has_none_of_its_own() {
+    let named = Some("chart: {repository: corp, name: web, version: '1'}");
+    let parts = ["Chart.yaml", "templates/a.yaml", "hooks/a.sh", "hooks/b/README.md", "crds/a.yaml"];
+    let bare: Vec<(&str, Option<&str>)> = parts.iter().map(|part| (*part, None)).collect();
+    let with = |file| bare.iter().copied().chain([("module.yaml", file)]).collect::<Vec<_>>();
+    assert_eq!(problems(&module(&with(named))), [""; 0]);
+    for file in [None, Some("namespace: web")] {
+        let found = problems(&module(&with(file)));
+        assert!(found.len() == 1 && found[0].contains("there is nothing to install"), "{found:?}");
+    }
+    let found = problems(&module(&[("module.yaml", named)]));
+    assert_eq!(found, ["module.yaml: chart: the module has one of its own (Chart.yaml): remove one of them"]);
+}
+
+#[test]
 fn a_text_that_yaml_reads_as_a_boolean_is_told() {
     let meta = META_TEXT.replace("description: d", "description: y");
     let report = lint(&module(&[(META, Some(&meta))]));

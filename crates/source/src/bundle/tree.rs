@@ -33,6 +33,9 @@ pub enum Entry {
     },
 }
 
+/// What a module says about itself, and the chart of a repository that it is.
+pub(super) const MODULE_FILE: &str = "module.yaml";
+
 /// What is in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -72,7 +75,7 @@ pub fn needs_content(path: &str) -> bool {
         || is_packed_chart
         || is_of_plan
         || is_schema
-        || matches!(path, META | "docs/meta.yaml")
+        || matches!(path, META | "docs/meta.yaml" | MODULE_FILE)
 }
 
 /// Returns the one directory that holds all of an archive, if `meta.yaml` is in there and not beside it.
