@@ -10,7 +10,9 @@
 mod architecture;
 mod asking;
 mod chart_bundles;
+mod chart_modules;
 mod chart_repositories;
+mod chart_rights;
 mod config_map;
 mod config_secret;
 mod docs;

@@ -17,17 +17,9 @@ use kube::{Api, Client};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::files::{root, tracked_below};
+use crate::support::files::root;
 use crate::support::program::{Running, Workspace};
-
-/// Returns the manifests of the installation in the order in which `kubectl apply -f` takes them.
-fn manifests() -> Vec<Value> {
-    let files: Vec<&Path> = tracked_below(&root().join("examples/install")).collect();
-    let yaml = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
-    yaml.flat_map(|path| values::yaml::parse_all(&fs::read_to_string(path).unwrap()).unwrap())
-        .filter(|object| !object.is_null())
-        .collect()
-}
+use crate::support::rights::{Request, manifests};
 
 /// Applies the manifests as `kubectl apply --server-side` does; a field that nobody knows is an error.
 async fn install(client: &Client) {
@@ -44,40 +36,6 @@ async fn install(client: &Client) {
         parameters.field_validation = Some(kube::api::ValidationDirective::Strict);
         let applied = api.patch(&name, &parameters, &Patch::Apply(&object)).await;
         applied.unwrap_or_else(|error| panic!("{} {name}: {error}", resource.kind));
-    }
-}
-
-/// A request to the API server, as its audit log has it.
-struct Request(Value);
-
-impl Request {
-    fn text(&self, field: &str) -> &str {
-        self.0[field].as_str().unwrap_or_default()
-    }
-
-    /// Returns whether one of the rules lets the operator do it.
-    fn is_allowed(&self, manifests: &[Value]) -> bool {
-        let roles = manifests.iter().filter(|object| match object["kind"].as_str() {
-            Some("ClusterRole") => true,
-            Some("Role") => object["metadata"]["namespace"] == self.0["namespace"],
-            _ => false,
-        });
-        let granted = roles.flat_map(|role| role["rules"].as_array().unwrap());
-        let has = |list: &Value, word: &str| list.as_array().unwrap().iter().any(|item| item == word);
-        granted.into_iter().any(|rule| {
-            has(&rule["apiGroups"], self.text("group"))
-                && has(&rule["resources"], self.text("resource"))
-                && has(&rule["verbs"], self.text("verb"))
-                && (rule["resourceNames"].is_null() || self.is_named(&rule["resourceNames"]))
-        })
-    }
-
-    /// Returns whether it is about one of the names; a list or watch may select the name by its field.
-    fn is_named(&self, names: &Value) -> bool {
-        let query = self.text("query").replace("%3D", "=");
-        let selected = query.split('&').find_map(|pair| pair.strip_prefix("fieldSelector=metadata.name="));
-        let name = selected.unwrap_or(self.text("name"));
-        names.as_array().unwrap().iter().any(|known| known == name)
     }
 }
 
@@ -133,14 +91,11 @@ async fn the_installation_is_applied_and_its_roles_are_enough_for_the_samples() 
 
     let manifests = manifests();
     let audit = fs::read_to_string(world.path().join("audit")).unwrap();
-    let requests = audit.lines().skip(installed).map(|line| Request(serde_json::from_str(line).unwrap()));
+    let requests = audit.lines().skip(installed).map(Request::of_audit);
     let requests: Vec<Request> = requests.filter(|request| !request.text("resource").is_empty()).collect();
     assert!(requests.len() > 10, "{audit}");
-    let refused: BTreeSet<String> = requests
-        .iter()
-        .filter(|request| !request.is_allowed(&manifests))
-        .map(|request| request.0.to_string())
-        .collect();
+    let refused: BTreeSet<String> =
+        requests.iter().filter(|request| !request.is_allowed(&manifests)).map(ToString::to_string).collect();
     assert_eq!(refused, BTreeSet::new(), "the roles do not allow this");
     let _ = server.stop();
 }

@@ -71,9 +71,12 @@ impl World {
         }
     }
 
+    pub(crate) fn options(&self) -> [(&str, &str); 2] {
+        [("source-allow", "localhost"), ("source-ca", &*self.authority)]
+    }
+
     pub(crate) async fn start(&self) -> Operator {
-        let options = [("source-allow", "localhost"), ("source-ca", &*self.authority)];
-        self.cluster.start(&options).await
+        self.cluster.start(&self.options()).await
     }
 
     /// Publishes an index below a directory, and the archives beside it.

@@ -13,6 +13,7 @@ pub(crate) mod packs;
 pub(crate) mod program;
 pub(crate) mod release;
 pub(crate) mod repository;
+pub(crate) mod rights;
 pub(crate) mod server;
 pub(crate) mod source;
 pub(crate) mod watching;

@@ -66,6 +66,15 @@ pub(crate) async fn until(what: &str, fits: impl Fn() -> bool) {
     }
 }
 
+/// Waits until what `fits` asks for holds.
+pub(crate) async fn until_asked(what: &str, fits: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while !fits().await {
+        assert!(begun.elapsed() < DEADLINE, "{what} did not come");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Returns the definition of the kind `Thing` of `example.com/v1`.
 pub(crate) fn crd() -> Value {
     json!({
