@@ -323,6 +323,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         FailureKind::Bug
         | FailureKind::Cancelled
         | FailureKind::Cluster
+        | FailureKind::Conflict
         | FailureKind::Files
         | FailureKind::Forbidden
         | FailureKind::HookTimeout

@@ -36,6 +36,8 @@ pub enum FailureKind {
     Cancelled,
     /// The API server did not answer or refused.
     Cluster,
+    /// Somebody else changed the object meanwhile: nothing was written.
+    Conflict,
     /// A file of a module or a hook can't be used.
     Files,
     /// The API server does not allow it: a right is missing.

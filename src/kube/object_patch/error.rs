@@ -2,7 +2,7 @@
 
 use engine::{Failure, FailureKind};
 
-use crate::cluster::{ResolveError, failure};
+use crate::cluster::{ResolveError, failure, is_already_there, is_conflict};
 
 /// Why an operation did not work.
 pub(super) enum PatchError {
@@ -33,7 +33,14 @@ impl PatchError {
     pub(super) fn into_failure(self) -> Failure {
         match self {
             Self::Failure(failure) | Self::Silence(failure) => failure,
-            Self::Request(error) => failure("the API server refused", &error),
+            Self::Request(error) => {
+                let kind = if is_conflict(&error) && !is_already_there(&error) {
+                    FailureKind::Conflict
+                } else {
+                    FailureKind::Cluster
+                };
+                Failure { kind, ..failure("the API server refused", &error) }
+            }
         }
     }
 }

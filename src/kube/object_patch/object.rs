@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::hook::reconcile::is_child_of_same;
 use engine::object_patch::{Existing, Propagation, Target};
 use engine::{Failure, FailureKind};
 use http::Request;
@@ -148,6 +149,21 @@ impl Object<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Applies a child of a controller. What is there in its place stays as it is, unless it is a child of the same parent.
+    ///
+    /// Of what is made between the two requests by somebody else, no field is taken over.
+    pub(super) async fn apply_child(&self, value: &Value) -> Result<(), PatchError> {
+        let living = self.within(self.api.get_opt(&self.target.name)).await?;
+        let Some(living) = living else { return self.server_side_apply(value, false).await };
+        if !is_child_of_same(&as_value(&living)?, value) {
+            let text = format!("{} is there already, and is not a child of it", self.target);
+            let advice =
+                "give the child another name, or delete what is there; the object is tried again by itself";
+            return Err(PatchError::Failure(Failure::new(FailureKind::Cluster, text).advise(advice)));
+        }
+        self.server_side_apply(value, true).await
     }
 
     /// Deletes the object; in the foreground it is waited for until it is gone.

@@ -103,6 +103,7 @@ impl Patcher {
             Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
             Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
             Step::Apply { object: value, force } => object.server_side_apply(value, force).await,
+            Step::ApplyChild { object: value } => object.apply_child(value).await,
             Step::Filter(filter) => object.filter(filter).await,
         };
         match outcome {
@@ -125,7 +126,9 @@ impl Patcher {
 /// operator would be a guess.
 fn no_namespace(resource: &Resource, patch: &ObjectPatch) -> Failure {
     let field = match patch.operation {
-        Operation::Apply { .. } | Operation::Create { .. } => "metadata.namespace of the object",
+        Operation::Apply { .. } | Operation::ApplyChild { .. } | Operation::Create { .. } => {
+            "metadata.namespace of the object"
+        }
         Operation::Delete(_)
         | Operation::Jq { .. }
         | Operation::JsonPatch { .. }
@@ -139,6 +142,7 @@ fn no_namespace(resource: &Resource, patch: &ObjectPatch) -> Failure {
 /// An operation whose parts were checked before the first operation is carried out.
 enum Step<'a> {
     Apply { object: &'a Value, force: bool },
+    ApplyChild { object: &'a Value },
     Create { object: &'a Value, parsed: Box<DynamicObject>, existing: Existing },
     Delete(Propagation),
     Filter(Arc<Filter>),
@@ -151,6 +155,7 @@ impl<'a> Step<'a> {
         let wrong = |text: String| Failure::new(FailureKind::HookOutput, text);
         Ok(match operation {
             Operation::Apply { object, force } => Self::Apply { object, force: *force },
+            Operation::ApplyChild { object } => Self::ApplyChild { object },
             Operation::Create { object, existing } => {
                 let parsed = serde_json::from_value(object.clone());
                 let parsed = parsed.map_err(|error| wrong(format!("this is no object: {error}")))?;

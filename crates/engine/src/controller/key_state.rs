@@ -57,8 +57,8 @@ pub(super) enum Pass {
     Process(Box<Process>),
     /// What it wrote into other files is carried out.
     Carrying(Box<Process>, Wanted, Carrying),
-    /// Its children are being applied.
-    Applying(Wanted, BTreeMap<ChildKey, Attempt>),
+    /// Its children are being applied: these, once that has begun.
+    Applying(Wanted, BTreeSet<ChildKey>),
     /// The status is being written.
     Status(Wanted, (Checksum, Checksum)),
     /// Children are being deleted, one after the other.

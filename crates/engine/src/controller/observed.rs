@@ -8,13 +8,9 @@ use serde_json::Value;
 use values::Checksum;
 
 use super::index::Reference;
-use crate::hook::reconcile::{ObjectKind, ParentReference};
+use crate::hook::reconcile::{OWNED_BY, ObjectKind, ParentReference};
 use crate::hook::snapshot::{Item, Key};
 
-/// The label of everything that a controller makes: only such objects are watched.
-pub(super) const CHILD_LABEL: &str = "addon-operator.io/child";
-/// The annotation of a child whose parent can't be its owner, as that is in another namespace.
-pub(super) const OWNED_BY: &str = "addon-operator.io/owned-by";
 /// The annotation that keeps the place of a child among those that were made with it.
 pub(super) const ORDER: &str = "addon-operator.io/order";
 /// The annotation that keeps the checksum of what was applied: what is not named any more has to go.

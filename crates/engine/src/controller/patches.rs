@@ -7,9 +7,14 @@ use crate::hook::object_patch::{ObjectPatch, Operation, Propagation, Target};
 use crate::hook::reconcile::ObjectKind;
 use crate::hook::snapshot::Key;
 
-/// Returns the server-side apply of a child. `force` takes fields over that others changed.
-pub(super) fn apply(kind: &ObjectKind, key: &Key, object: Value, force: bool) -> ObjectPatch {
-    patch(kind, key, None, Operation::Apply { object, force })
+/// Returns the server-side apply of a child. Fields are taken over that others changed.
+pub(super) fn apply(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
+    patch(kind, key, None, Operation::Apply { object, force: true })
+}
+
+/// Returns what makes a child that is not seen. What is there in its place is touched only if it names the same parent.
+pub(super) fn make(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
+    patch(kind, key, None, Operation::ApplyChild { object })
 }
 
 /// Returns the deletion of a child. It is not waited for.
@@ -25,11 +30,8 @@ pub(super) fn set_finalizer(
     (finalizer, is_on): (&str, bool),
 ) -> ObjectPatch {
     let names = finalizers(seen, (finalizer, is_on));
-    let change = json!([
-        {"op": "test", "path": "/metadata/resourceVersion", "value": seen.resource_version},
-        {"op": "add", "path": "/metadata/finalizers", "value": names},
-    ]);
-    let patch = patch(kind, key, None, Operation::JsonPatch { patch: change });
+    let change = json!({"metadata": {"resourceVersion": seen.resource_version, "finalizers": names}});
+    let patch = patch(kind, key, None, Operation::MergePatch { patch: change });
     ObjectPatch { ignore_missing_object: !is_on, ..patch }
 }
 

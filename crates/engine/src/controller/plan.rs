@@ -7,12 +7,12 @@ use values::Checksum;
 
 use super::index::Reference;
 use super::key_state::{Attempt, ChildKey};
-use super::observed::{APPLIED, CHILD_LABEL, Metadata, ORDER, OWNED_BY, checksum, value};
+use super::observed::{APPLIED, Metadata, ORDER, checksum, value};
 use super::patches;
 use super::watch::Watch;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::object_patch::ObjectPatch;
-use crate::hook::reconcile::{ObjectKind, ReconcileBinding, Update};
+use crate::hook::reconcile::{CHILD_LABEL, OWNED_BY, ObjectKind, ReconcileBinding, Update};
 use crate::hook::snapshot::Key;
 
 /// What the API server writes into the metadata of objects. Who copies an object need not remove it.
@@ -166,8 +166,8 @@ pub(super) fn plan(
         let Some(living) = watch.snapshot.get(&child.1) else {
             let attempt = (wanted, None);
             if attempts.get(&child) != Some(&attempt) {
-                // What is there without our label is not ours, whatever its name: fields of others are not taken.
-                plan.patches.push(patches::apply(&of.kind, &child.1, object, false));
+                // What is there without our label is not ours, unless it says so.
+                plan.patches.push(patches::make(&of.kind, &child.1, object));
                 plan.attempts.insert(child, attempt);
             }
             continue;
@@ -188,7 +188,7 @@ pub(super) fn plan(
         }
         let patch = match of.update {
             Update::Recreate if is_other => patches::delete(&of.kind, &child.1),
-            Update::InPlace | Update::Recreate => patches::apply(&of.kind, &child.1, object, true),
+            Update::InPlace | Update::Recreate => patches::apply(&of.kind, &child.1, object),
             Update::OnDelete => continue,
         };
         let attempt = (wanted, Some(checksum(&living, false)));

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::identity::ControllerId;
 use super::index::Reference;
 use super::key_state::{KeyState, Pass};
-use super::observed::{CHILD_LABEL, Metadata, checksum, value};
+use super::observed::{Metadata, checksum, value};
 use super::plan::Parent;
 use super::watch::{About, Concern, Watch};
 use crate::catalog::Hook;
 use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
-use crate::hook::reconcile::{ParentReference, Reconciliation, RelatedKind, ShownKind};
+use crate::hook::reconcile::{CHILD_LABEL, ParentReference, Reconciliation, RelatedKind, ShownKind};
 use crate::hook::selection::LabelSelector;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::hook::{MonitorSpec, ReconcileBinding, Selection};
@@ -34,6 +34,8 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Wake {
     pub(super) key: Key,
+    /// Whether it is about a child.
+    pub(super) is_child: bool,
     /// Whether all that happened is that a child is gone.
     pub(super) is_end_of_child: bool,
     /// Whether all that happened is what we wrote ourselves.
@@ -144,7 +146,11 @@ impl Controller {
     pub(super) fn listed(&mut self, role: Role, objects: Objects) -> Vec<Wake> {
         let Some(watch) = self.watch_mut(role) else { return Vec::new() };
         let concerns = watch.list(objects);
-        self.concerned(role, concerns)
+        let mut wakes = self.concerned(role, concerns);
+        if let Role::Children(index) = role {
+            wakes.extend(self.retried(index));
+        }
+        wakes
     }
 
     /// Handles a list of the objects of a namespace.
@@ -182,7 +188,7 @@ impl Controller {
             let keys: BTreeSet<Key> =
                 concern.references.iter().flat_map(|one| self.meant(one, is_child)).collect();
             let is_end_of_child = is_child && concern.is_gone;
-            wakes.extend(keys.into_iter().map(|key| Wake { key, is_end_of_child, is_own: false }));
+            wakes.extend(keys.into_iter().map(|key| Wake { key, is_child, is_end_of_child, is_own: false }));
         }
         wakes
     }
@@ -199,6 +205,20 @@ impl Controller {
                 state.attempts.remove(&child);
             }
         }
+    }
+
+    /// Forgets all that was tried with children of a kind, and returns whose they are. A list does not show what was made and
+    /// deleted before it.
+    fn retried(&mut self, index: usize) -> Vec<Wake> {
+        let mut wakes = Vec::new();
+        for (key, state) in &mut self.keys {
+            let before = state.attempts.len();
+            state.attempts.retain(|(kind, _), _| *kind != index);
+            if state.attempts.len() != before {
+                wakes.push(Wake { key: key.clone(), is_child: true, is_end_of_child: false, is_own: false });
+            }
+        }
+        wakes
     }
 
     /// Returns the keys that a reference means: a child names its owner, an owner those that it owns.
@@ -229,7 +249,7 @@ impl Controller {
                 self.keys.remove(key);
             }
         }
-        let wake = |is_own| Wake { key: key.clone(), is_end_of_child: false, is_own };
+        let wake = |is_own| Wake { key: key.clone(), is_child: false, is_end_of_child: false, is_own };
         let Some(item) = self.item(key).filter(|_| !is_gone).cloned() else {
             return self.keys.remove(key).map(|_| wake(false));
         };
@@ -240,7 +260,8 @@ impl Controller {
         }
         self.metadata.insert(key.clone(), metadata);
         let state = self.keys.entry(key.clone()).or_default();
-        let is_own = state.expected.is_some_and(|expected| checksum(&value(&item), true) == expected);
+        // Our write is told of next after what it was made of, or it was refused: it is waited for once.
+        let is_own = state.expected.take().is_some_and(|expected| checksum(&value(&item), true) == expected);
         Some(wake(is_own))
     }
 

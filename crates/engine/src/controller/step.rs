@@ -1,6 +1,6 @@
 //! The steps of the work on one key. Only what a hook wrote, the API server and we ourselves fail.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use values::Checksum;
 
-use super::key_state::{Answer, Attempt, Carrying, ChildKey, Pass, Process, Pruning, Wanted};
+use super::key_state::{Answer, Carrying, ChildKey, Pass, Process, Pruning, Wanted};
 use super::observed::{checksum, value};
 use super::plan::{Desired, Plan, desired, doomed, plan, shown};
 use super::single::Controller;
@@ -21,7 +21,7 @@ use crate::configuration::{Carried, mismatch};
 use crate::context::Context;
 use crate::effect::{Effect, PatchAuthor, RunLabels};
 use crate::event::{HookOutput, Usage};
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hook::BindingContext;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::reconcile::ReconcileResult;
@@ -75,7 +75,7 @@ impl Controller {
                 Pass::Carrying(process, wanted, carrying) => {
                     self.carried_on(around, (process, wanted, carrying), answer)
                 }
-                Pass::Applying(wanted, attempts) => self.applied(around, key, wanted, attempts, answer),
+                Pass::Applying(wanted, tried) => self.applied(around, key, wanted, &tried, answer),
                 Pass::Status(wanted, written) => self.status_written(around, key, wanted, written, answer),
                 Pass::Pruning(wanted, pruning) => self.prune(around.lower.cx, key, wanted, pruning, answer),
                 Pass::Unfinalizing => self.finalizer_removed(key, answer),
@@ -174,7 +174,7 @@ impl Controller {
 
     fn finalizer_added(&mut self, key: &Key, answer: Option<Answer>) -> Go {
         if let Some(failure) = failed(answer) {
-            return Go::Stop(Pass::Idle, Step::Failed(failure));
+            return refused(failure);
         }
         let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
         if self.parent(key).is_none_or(|parent| parent.metadata.has_finalizer(finalizer)) {
@@ -300,7 +300,7 @@ impl Controller {
                 self.report(around, &process, usage, HookEnd::Success);
                 around.aftermath.values_changed |= changed;
                 around.aftermath.flags_changed |= flags_changed;
-                Go::On(Pass::Applying(wanted, BTreeMap::new()))
+                Go::On(Pass::Applying(wanted, BTreeSet::new()))
             }
         }
     }
@@ -311,24 +311,25 @@ impl Controller {
         self.parent(key).map_or_else(|| Ok(Vec::new()), |parent| desired(&self.binding, &parent, children))
     }
 
-    /// Applies the children, then goes on to the status. `attempts` is what was written, if anything was.
+    /// Applies the children, then goes on to the status. `tried` is what was written, if anything was.
     fn applied(
         &mut self,
         around: &mut Surroundings<'_, '_>,
         key: &Key,
         wanted: Wanted,
-        attempts: BTreeMap<ChildKey, Attempt>,
+        tried: &BTreeSet<ChildKey>,
         answer: Option<Answer>,
     ) -> Go {
+        let is_answered = answer.is_some();
+        let failure = failed(answer);
+        if let Some(state) = self.keys.get_mut(key).filter(|_| failure.is_some()) {
+            state.attempts.retain(|child, _| !tried.contains(child));
+        }
         if !self.is_same(key, &wanted) {
             return Go::On(Pass::Idle);
         }
-        let is_answered = answer.is_some();
-        if let Some(failure) = failed(answer) {
-            return Go::Stop(Pass::Idle, Step::Failed(failure));
-        }
-        if let Some(state) = self.keys.get_mut(key) {
-            state.attempts.extend(attempts);
+        if let Some(failure) = failure {
+            return Go::Stop(Pass::Idle, Step::Failed(advised(failure)));
         }
         // Of an object that is finalized nothing is made any more.
         if is_answered || (wanted.is_finalize && wanted.result.finalized) {
@@ -339,7 +340,12 @@ impl Controller {
             Ok(plan) if plan.patches.is_empty() => self.status(around, key, wanted),
             Ok(plan) => {
                 let step = self.write(around.lower.cx, plan.patches);
-                Go::Stop(Pass::Applying(wanted, plan.attempts), step)
+                let tried = plan.attempts.keys().cloned().collect();
+                // The watch may tell of the write, and of what others make of it, before the write is answered.
+                if let Some(state) = self.keys.get_mut(key) {
+                    state.attempts.extend(plan.attempts);
+                }
+                Go::Stop(Pass::Applying(wanted, tried), step)
             }
         }
     }
@@ -400,13 +406,7 @@ impl Controller {
         answer: Option<Answer>,
     ) -> Go {
         if let Some(failure) = failed(answer) {
-            let is_other = self.item(key).is_some_and(|item| checksum(&value(item), true) != written.1);
-            if is_other {
-                // Somebody changed the object meanwhile: what is so now decides.
-                return Go::On(Pass::Idle);
-            }
-            let failure = around.lower.configuration.told(failure, self.id.hook.scope.module(), None);
-            return Go::Stop(Pass::Idle, Step::Failed(failure));
+            return refused(around.lower.configuration.told(failure, self.id.hook.scope.module(), None));
         }
         if let Some(state) = self.keys.get_mut(key) {
             state.written = Some(written);
@@ -462,7 +462,7 @@ impl Controller {
 
     fn finalizer_removed(&mut self, key: &Key, answer: Option<Answer>) -> Go {
         if let Some(failure) = failed(answer) {
-            return Go::Stop(Pass::Idle, Step::Failed(failure));
+            return refused(failure);
         }
         if let Some(state) = self.keys.get_mut(key) {
             state.is_released = true;
@@ -470,6 +470,9 @@ impl Controller {
         Go::Stop(Pass::Idle, Step::Done)
     }
 }
+
+/// How long a change of an object is waited for that is known to have happened.
+const UNTIL_SEEN: Duration = Duration::from_secs(1);
 
 /// What log lines and metrics call runs of reconcile bindings.
 pub(super) const BINDING_TYPE: &str = "reconcile";
@@ -480,11 +483,27 @@ fn finished(wanted: &Wanted) -> Go {
     Go::Stop(Pass::Idle, step)
 }
 
+/// Ends the work on a key whose object could not be written. If somebody else changed it, that is no failure: what is so now
+/// decides as soon as it is seen.
+fn refused(failure: Failure) -> Go {
+    let is_conflict = failure.kind == FailureKind::Conflict;
+    let step = if is_conflict { Step::Later(UNTIL_SEEN) } else { Step::Failed(failure) };
+    Go::Stop(Pass::Idle, step)
+}
+
 fn failed(answer: Option<Answer>) -> Option<Failure> {
     match answer {
         Some(Answer::Patched(Err(failure)) | Answer::Saved(_, Err(failure))) => Some(failure),
         Some(Answer::Patched(Ok(())) | Answer::Saved(_, Ok(_)) | Answer::Hook(..)) | None => None,
     }
+}
+
+/// Returns why a child could not be applied, with what can be done about a field that can't change.
+fn advised(failure: Failure) -> Failure {
+    let is_immutable = failure.advice.is_none() && failure.to_string().contains("immutable");
+    let advice =
+        "with update: Recreate of its kind in children, a child that has changed is deleted and made again";
+    if is_immutable { failure.advise(advice) } else { failure }
 }
 
 fn scope(hook: &crate::name::HookId) -> String {

@@ -195,12 +195,16 @@ impl<K: Subject> Reconciles<K> {
         match step {
             Step::Fetch(run, effect) => self.start(cx, key, run, *effect, false),
             Step::Write(run, effect) => self.start(cx, key, run, *effect, true),
-            Step::Wait(reason) => work.state = State::Waiting { reason, since: cx.now },
+            Step::Wait(reason) => {
+                work.state = State::Waiting { reason, since: cx.now };
+                self.go_on_if_asked(key);
+            }
             Step::Done => self.end(cx, queues, key, None),
             Step::Again(delay) => self.end(cx, queues, key, Some(delay)),
             Step::Later(delay) => {
                 work.state = State::Due(cx.now + delay);
                 self.due.insert((cx.now + delay, key.clone()));
+                self.go_on_if_asked(key);
             }
             Step::Failed(failure) => {
                 work.failures = work.failures.saturating_add(1);
@@ -222,6 +226,17 @@ impl<K: Subject> Reconciles<K> {
                 self.due.insert((cx.now + delay, key.clone()));
             }
         }
+    }
+
+    /// Goes on with a key for which something came while it was worked on: it may be what it waits for.
+    fn go_on_if_asked(&mut self, key: &K) {
+        let Some(work) = self.works.get_mut(key).filter(|_| self.terms.grows) else { return };
+        let Some(cause) = work.again.take() else { return };
+        work.cause = cause.then(key.to_string());
+        if let State::Due(until) = std::mem::replace(&mut work.state, State::Ready) {
+            self.due.remove(&(until, key.clone()));
+        }
+        self.ready.push_back(key.clone());
     }
 
     fn start(&mut self, cx: &mut Context, key: &K, run: RunId, effect: Effect, holds_worker: bool) {

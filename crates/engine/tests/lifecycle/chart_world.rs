@@ -183,7 +183,9 @@ impl World {
                 self.deletes_chart(&kind, &name);
                 return;
             }
-            Operation::Apply { .. } | Operation::Jq { .. } => panic!("nobody does this here: {patch}"),
+            Operation::Apply { .. } | Operation::ApplyChild { .. } | Operation::Jq { .. } => {
+                panic!("nobody does this here: {patch}")
+            }
         }
         self.stores_chart(&kind, &name, object);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::hook::reconcile::is_child_of_same;
 use engine::hook::{MonitorSpec, Trigger};
 use engine::object_patch::{ObjectPatch, Operation};
 use engine::snapshot::{Item, Key};
@@ -21,6 +22,11 @@ pub(crate) type Hook = fn(&Value) -> Result<Value, &'static str>;
 
 /// A kind and where the object is.
 type Address = (String, Key);
+
+/// How a request ends that is carried out, and whose answer is lost.
+pub(crate) const LOST: &str = "the connection was closed";
+
+const CONFLICT: &str = "conflict";
 
 /// What will happen.
 #[expect(clippy::large_enum_variant, reason = "few of them exist at a time")]
@@ -47,6 +53,8 @@ pub(crate) struct ControlPlane {
     pub(crate) log: Vec<String>,
     /// The names of the children that the hook asked for last, by parent.
     wanted: BTreeMap<Key, BTreeSet<String>>,
+    /// The identities of the objects of which the hook said that they are finalized.
+    finalized: BTreeSet<String>,
     /// The identities of the objects whose finalizer was removed.
     released: BTreeSet<String>,
     /// How the next requests end.
@@ -73,6 +81,7 @@ impl ControlPlane {
             running: BTreeMap::new(),
             log: Vec::new(),
             wanted: BTreeMap::new(),
+            finalized: BTreeSet::new(),
             released: BTreeSet::new(),
             refusals: VecDeque::new(),
             failures: 0,
@@ -83,8 +92,14 @@ impl ControlPlane {
         plane
     }
 
-    /// Ends the operator at this moment, whatever it does, and starts another one.
+    /// Ends the operator at this moment, whatever it does, and starts another one. Requests that are under way may arrive.
     pub(crate) fn restart(&mut self) {
+        for coming in std::mem::take(&mut self.pending).into_values() {
+            let arrives = self.random.as_mut().is_some_and(|random| random.below(2) == 0);
+            if let (Coming::Patch(run, patches), true) = (coming, arrives) {
+                self.carry_out(run, &patches);
+            }
+        }
         self.engine = Engine::new(Config::default(), self.files.catalog());
         self.now = Time::START;
         self.monitors.clear();
@@ -106,9 +121,22 @@ impl ControlPlane {
         self.next_seq += 1;
     }
 
+    /// Breaks all watches: what they did not tell yet is never told, but lists show what is.
+    pub(crate) fn relist(&mut self) {
+        let is_told = |coming: &Coming| matches!(coming, Coming::Event(Event::ObjectChanged { .. }));
+        self.pending.retain(|_, coming| !is_told(coming));
+        for monitor in self.monitors.keys().copied().collect::<Vec<_>>() {
+            self.list(monitor);
+        }
+    }
+
     /// Runs until nothing happens by itself, or for this long, and returns what happened.
     pub(crate) fn run_for(&mut self, seconds: u64) -> Vec<String> {
-        let end = self.now + Duration::from_secs(seconds);
+        self.run_for_millis(seconds * 1_000)
+    }
+
+    pub(crate) fn run_for_millis(&mut self, millis: u64) -> Vec<String> {
+        let end = self.now + Duration::from_millis(millis);
         loop {
             let timer = self.engine.next_wakeup();
             let event = self.pending.keys().next().map(|(at, _)| *at);
@@ -184,6 +212,7 @@ impl ControlPlane {
                     self.wanted.insert(key.clone(), names);
                 }
                 if result["finalized"] == true {
+                    self.finalized.insert(uid.to_owned());
                     self.wanted.insert(key.clone(), BTreeSet::new());
                 }
                 let reconcile = engine::hook::reconcile::parse(result.to_string().as_bytes()).unwrap();
@@ -228,11 +257,19 @@ impl ControlPlane {
         let mut outcome = Ok(());
         for patch in patches {
             let done = match refusal {
+                // It is done, and nobody is told.
+                Some(LOST) => {
+                    let released = self.released.clone();
+                    let done = self.patch(patch).and(Err(LOST.to_owned()));
+                    self.released = released;
+                    done
+                }
                 Some(refusal) => Err(refusal.to_owned()),
                 None => self.patch(patch),
             };
             if let Err(text) = done {
-                outcome = Err(Failure::new(FailureKind::Cluster, text));
+                let kind = if text == CONFLICT { FailureKind::Conflict } else { FailureKind::Cluster };
+                outcome = Err(Failure::new(kind, text));
             }
         }
         self.come(3, Coming::Event(Event::ObjectsPatched { run, outcome }));
@@ -244,7 +281,10 @@ impl ControlPlane {
         let address = (target.kind.clone(), key.clone());
         let known = self.objects.get(&address).cloned();
         match (&patch.operation, known) {
-            (Operation::Apply { object, .. }, known) => {
+            (Operation::ApplyChild { object }, Some(known)) if !is_child_of_same(&known, object) => {
+                Err(format!("{key} is there already, and is not a child of it"))
+            }
+            (Operation::Apply { object, .. } | Operation::ApplyChild { object }, known) => {
                 self.log.push(format!("apply {} {key}", target.kind));
                 let mut new = object.clone();
                 if let Some(known) = &known {
@@ -270,28 +310,29 @@ impl ControlPlane {
             }
             (_, None) if patch.ignore_missing_object => Ok(()),
             (_, None) => Err("not found".to_owned()),
-            (Operation::JsonPatch { patch }, Some(mut known)) => {
-                if patch[0]["value"] != known["metadata"]["resourceVersion"] {
-                    return Err("test failed".to_owned());
-                }
-                self.log.push(format!("finalizers {} of {key}", patch[1]["value"]));
-                if patch[1]["value"] == json!([]) {
-                    self.released.insert(known["metadata"]["uid"].as_str().unwrap().to_owned());
-                }
-                known["metadata"]["finalizers"] = patch[1]["value"].clone();
-                self.put(&address, known);
-                Ok(())
-            }
             (Operation::MergePatch { patch }, Some(mut known)) => {
                 if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
-                    return Err("conflict".to_owned());
+                    return Err(CONFLICT.to_owned());
+                }
+                if let Some(finalizers) = patch["metadata"].get("finalizers") {
+                    self.log.push(format!("finalizers {finalizers} of {key}"));
+                    if *finalizers == json!([]) {
+                        let uid = known["metadata"]["uid"].as_str().unwrap().to_owned();
+                        assert!(self.finalized.contains(&uid), "{key} is let go before its end");
+                        self.released.insert(uid);
+                    }
+                    known["metadata"]["finalizers"] = finalizers.clone();
+                    self.put(&address, known);
+                    return Ok(());
                 }
                 merge(&mut known["status"], &patch["status"]);
                 self.log.push(format!("status {} of {key}", without_times(&known["status"])));
                 self.put(&address, known);
                 Ok(())
             }
-            (Operation::Create { .. } | Operation::Jq { .. }, Some(_)) => panic!("{patch:?}"),
+            (Operation::Create { .. } | Operation::JsonPatch { .. } | Operation::Jq { .. }, Some(_)) => {
+                panic!("{patch:?}")
+            }
         }
     }
 
@@ -310,9 +351,10 @@ impl ControlPlane {
         if known.as_ref().is_some_and(|known| without_version(known) == without_version(&object)) {
             return;
         }
-        if known.as_ref().is_some_and(|known| known["spec"] != object["spec"]) || known.is_none() {
-            let generation =
-                known.map_or(0, |known| known["metadata"]["generation"].as_u64().unwrap_or_default());
+        if known.as_ref().is_none_or(|known| known["spec"] != object["spec"]) {
+            let generation = known
+                .as_ref()
+                .map_or(0, |known| known["metadata"]["generation"].as_u64().unwrap_or_default());
             object["metadata"]["generation"] = (generation + 1).into();
         }
         self.version += 1;
@@ -324,7 +366,25 @@ impl ControlPlane {
         } else {
             self.objects.insert(address.clone(), object.clone());
         }
-        self.tell(address, &object, is_over);
+        self.tell(address, &object, is_over, known.as_ref());
+        if is_over || object["metadata"]["ownerReferences"].is_array() {
+            self.collect_garbage();
+        }
+    }
+
+    /// Deletes what belongs to objects that are gone.
+    fn collect_garbage(&mut self) {
+        let uids: BTreeSet<&str> =
+            self.objects.values().filter_map(|object| object["metadata"]["uid"].as_str()).collect();
+        let is_orphan = |object: &Value| {
+            let owner = object["metadata"]["ownerReferences"][0]["uid"].as_str();
+            owner.is_some_and(|owner| !uids.contains(owner))
+        };
+        let orphans = self.objects.iter().filter(|(_, object)| is_orphan(object));
+        let orphans: Vec<Address> = orphans.map(|(address, _)| address.clone()).collect();
+        for (kind, key) in orphans {
+            self.delete(&kind, &key);
+        }
     }
 
     /// Deletes an object: at once, or when its finalizers are gone.
@@ -337,13 +397,24 @@ impl ControlPlane {
         }
     }
 
-    fn tell(&mut self, (kind, key): &Address, object: &Value, is_gone: bool) {
-        let items: Vec<(MonitorId, Arc<Item>)> = self
-            .monitors
-            .iter()
-            .filter(|(_, spec)| spec.selection.kind == *kind && is_selected(spec, object))
-            .map(|(id, _)| (*id, item(object)))
-            .collect();
+    fn tell(&mut self, address: &Address, object: &Value, is_gone: bool, known: Option<&Value>) {
+        let (kind, key) = address;
+        let watching = self.monitors.iter().filter(|(_, spec)| spec.selection.kind == *kind);
+        // To a watch that does not select it any more, an object is gone.
+        let (seeing, losing): (Vec<_>, Vec<_>) = watching.partition(|(_, spec)| is_selected(spec, object));
+        let losing =
+            losing.into_iter().filter(|(_, spec)| known.is_some_and(|known| is_selected(spec, known)));
+        let items = |monitors: Vec<MonitorId>| monitors.into_iter().map(|id| (id, item(object))).collect();
+        let losing = items(losing.map(|(id, _)| *id).collect());
+        let seeing = items(seeing.into_iter().map(|(id, _)| *id).collect());
+        self.tell_all(key, true, losing);
+        self.tell_all(key, is_gone, seeing);
+    }
+
+    fn tell_all(&mut self, key: &Key, is_gone: bool, items: Vec<(MonitorId, Arc<Item>)>) {
+        if items.is_empty() {
+            return;
+        }
         let event = Event::ObjectChanged { key: key.clone(), is_gone, items };
         // A watch tells in order, sooner or later than the answer to who made the change.
         let last = self.pending.iter().rev().find_map(|((at, _), coming)| {

@@ -15,7 +15,7 @@ fn controller() -> Files {
 }
 
 /// Makes a ConfigMap of each name in `spec.maps`, a Service of each in `spec.services`, and counts them.
-fn sites(context: &Value) -> Result<Value, &'static str> {
+pub(crate) fn sites(context: &Value) -> Result<Value, &'static str> {
     let (spec, children) = (&context["object"]["spec"], &context["children"]);
     let count =
         children.as_object().unwrap().values().map(|kind| kind.as_object().unwrap().len()).sum::<usize>();
@@ -280,6 +280,30 @@ fn a_child_of_another_object_is_not_taken() {
 }
 
 #[test]
+fn what_is_there_without_being_a_child_is_not_taken_and_a_child_without_its_label_is() {
+    let mut plane = started();
+    let map = ("ConfigMap".to_owned(), Key::new("ns", "x"));
+    let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "ns"}, "spec": {}});
+    plane.put(&map, foreign);
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    let told = plane.run_for(1);
+    assert!(
+        told.iter().any(|line| line.contains("ns/x is there already, and is not a child of it")),
+        "{told:#?}"
+    );
+    assert_eq!(plane.get("ConfigMap", "x").unwrap()["spec"], json!({}));
+    plane.delete("ConfigMap", &map.1);
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+    // Somebody takes the label away: the owner reference says whose it is.
+    let mut bare = plane.get("ConfigMap", "x").unwrap().clone();
+    bare["metadata"]["labels"] = json!({});
+    plane.put(&map, bare);
+    plane.run_for(10);
+    assert_eq!(plane.get("ConfigMap", "x").unwrap()["metadata"]["labels"]["addon-operator.io/child"], "true");
+}
+
+#[test]
 fn what_the_api_server_refuses_is_tried_again() {
     let mut plane = started();
     plane.refusals.push_back(None);
@@ -293,6 +317,30 @@ fn what_the_api_server_refuses_is_tried_again() {
     );
     plane.run_for(10);
     assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn that_somebody_else_was_faster_is_no_failure() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    // The finalizer is under way, and the object is changed before it arrives.
+    plane.run_for_millis(3);
+    site(&mut plane, "a", json!({"maps": ["y"]}));
+    plane.run_for_millis(500);
+    assert_eq!((plane.failures, plane.children("a")), (0, vec!["y"]));
+    assert!(plane.announcements.is_empty());
+}
+
+#[test]
+fn of_a_field_that_can_not_change_it_is_said_what_helps() {
+    let mut plane = started();
+    plane
+        .refusals
+        .extend([None, Some("ConfigMap \"x\" is invalid: data: field is immutable when `immutable` is set")]);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(1);
+    let failure = plane.engine.view().journal[0].failure.clone().unwrap();
+    assert!(failure.advice.as_ref().is_some_and(|advice| advice.contains("update: Recreate")), "{failure:?}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod picture;
 mod plans;
 mod queueing;
 mod random;
+mod random_controllers;
 mod reload;
 mod repositories;
 mod scripts_ahead;

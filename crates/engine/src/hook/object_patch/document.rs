@@ -118,7 +118,7 @@ impl Reader {
         }?;
         match &operation {
             Operation::Create { object, .. } => self.check_object(object, &mut target, true),
-            Operation::Apply { object, .. } => {
+            Operation::Apply { object, .. } | Operation::ApplyChild { object } => {
                 target.subresource = without_slash(&subresource);
                 self.check_object(object, &mut target, false);
             }

@@ -42,6 +42,11 @@ pub enum Operation {
         /// Whether fields of other managers are taken over.
         force: bool,
     },
+    /// Server-side apply of a child, if there is nothing in its place or that names the same parent.
+    ApplyChild {
+        /// What it shall be like.
+        object: Value,
+    },
     /// The object is created.
     Create {
         /// The object.
@@ -101,7 +106,7 @@ impl ObjectPatch {
 impl fmt::Display for ObjectPatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = match self.operation {
-            Operation::Apply { .. } => "Apply",
+            Operation::Apply { .. } | Operation::ApplyChild { .. } => "Apply",
             Operation::Create { .. } => "Create",
             Operation::Delete(_) => "Delete",
             Operation::Jq { .. } | Operation::JsonPatch { .. } | Operation::MergePatch { .. } => "Filter",

@@ -2,12 +2,15 @@
 
 mod binding;
 mod context;
+mod ownership;
 mod result;
 
 pub use self::binding::{
     ChildKind, MAX_CONCURRENCY, MAX_KINDS, ObjectKind, ParentReference, ReconcileBinding, RelatedKind, Update,
 };
 pub use self::context::{Reconciliation, ShownKind};
+pub use self::ownership::is_child_of_same;
+pub(crate) use self::ownership::{CHILD_LABEL, OWNED_BY};
 pub use self::result::{
     Condition, MAX_BYTES, MAX_CHILDREN, MAX_CONDITIONS, ReconcileResult, ResultError, parse,
 };

@@ -35,6 +35,9 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
             "look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself"
                 .to_owned()
         }
+        FailureKind::Conflict => {
+            "nothing, unless it goes on: somebody else changed the object meanwhile; it is tried again by itself".to_owned()
+        }
         FailureKind::Files => "correct the file that the message names; it is tried again by itself".to_owned(),
         FailureKind::Forbidden => {
             "grant the operator's ServiceAccount that right (RBAC); it is tried again by itself".to_owned()

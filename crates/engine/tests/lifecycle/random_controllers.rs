@@ -1,0 +1,207 @@
+//! Random lives of objects whose controller is a hook: edits by others, refused writes, lost answers, failures of the hook,
+//! deletions, broken watches and restarts at any moment.
+//!
+//! While they live (`ControlPlane`): no key runs twice at once, no child that its parent wants is deleted, no object is let go
+//! before its hook said that it is finalized, and none is finalized after that. At rest all is as the hook said.
+
+use engine::snapshot::Key;
+use serde_json::{Value, json};
+
+use crate::build::files;
+use crate::control_plane::{ControlPlane, LOST};
+use crate::controllers::sites;
+use crate::random::{Random, seeds};
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+fn config(concurrency: u64) -> String {
+    format!(
+        "reconcile: [{{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, concurrency: {concurrency}, \
+         children: [{{apiVersion: v1, kind: ConfigMap}}, {{apiVersion: v1, kind: Service, update: Recreate}}]}}]"
+    )
+}
+
+struct Life {
+    plane: ControlPlane,
+    random: Random,
+}
+
+impl Life {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let files = files().global_hook("site.sh", &config(1 + random.below(3)));
+        let mut plane = ControlPlane::new(&files, sites);
+        plane.random = Some(Random(seed ^ 0x5eed));
+        plane.run_for(1);
+        Self { plane, random }
+    }
+
+    fn chance(&mut self, of: u64) -> bool {
+        self.random.below(of) == 0
+    }
+
+    fn site(&mut self) -> &'static str {
+        NAMES[usize::try_from(self.random.below(4)).unwrap()]
+    }
+
+    fn spec(&mut self, site: &str) -> Value {
+        let mut names = |letter: char| -> Vec<String> {
+            let mut names: Vec<String> = (0..4).map(|number| format!("{site}-{letter}{number}")).collect();
+            names.retain(|_| self.random.below(2) == 0);
+            if self.random.below(2) == 0 {
+                names.reverse();
+            }
+            names
+        };
+        let (maps, services) = (names('m'), names('s'));
+        let mut spec = json!({"maps": maps, "services": services, "text": self.random.below(3).to_string()});
+        for (field, of) in [("fails", 8), ("keeps", 8), ("orderly", 2)] {
+            spec[field] = self.chance(of).into();
+        }
+        if self.chance(8) {
+            spec["after"] = "90s".into();
+        }
+        spec
+    }
+
+    /// Draws one of the children that there are.
+    fn child(&mut self) -> Option<(String, Key)> {
+        let children: Vec<_> =
+            self.plane.objects.keys().filter(|(kind, _)| kind != "Site").cloned().collect();
+        let count = u64::try_from(children.len()).unwrap();
+        if count == 0 {
+            return None;
+        }
+        children.get(usize::try_from(self.random.below(count)).unwrap()).cloned()
+    }
+
+    fn edit(&mut self, address: &(String, Key), change: impl FnOnce(&mut Value)) {
+        let Some(mut object) = self.plane.objects.get(address).cloned() else { return };
+        change(&mut object);
+        self.plane.put(address, object);
+    }
+
+    fn act(&mut self) {
+        let name = self.site();
+        let site = ("Site".to_owned(), Key::new("ns", name));
+        match self.random.below(14) {
+            0..=3 => {
+                let spec = self.spec(name);
+                let new = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": name, "namespace": "ns"}});
+                let mut object = self.plane.objects.get(&site).cloned().unwrap_or(new);
+                let old = std::mem::replace(&mut object["spec"], spec);
+                self.plane.put(&site, object.clone());
+                if self.chance(4) && !old.is_null() {
+                    // It is as it was before anybody looked.
+                    self.edit(&site, |object| object["spec"] = old);
+                }
+            }
+            4 => self.plane.delete("Site", &site.1),
+            5 => self.edit(&site, |object| {
+                if object["metadata"]["deletionTimestamp"].is_null() {
+                    object["metadata"]["finalizers"] = json!([]);
+                }
+            }),
+            6 | 7 => {
+                let Some(child) = self.child() else { return };
+                let text = self.random.below(3).to_string();
+                self.edit(&child, |object| object["spec"]["text"] = text.into());
+            }
+            8 => {
+                if let Some((kind, key)) = self.child() {
+                    self.plane.delete(&kind, &key);
+                }
+            }
+            9 => {
+                let Some(child) = self.child() else { return };
+                self.edit(&child, |object| {
+                    // Nobody may add a finalizer to what is being deleted.
+                    if object["metadata"]["deletionTimestamp"].is_null() {
+                        object["metadata"]["finalizers"] = json!(["foreign/one"]);
+                    }
+                });
+            }
+            10 => self.free(),
+            11 | 12 => {
+                let refusal = [None, Some("refused"), Some(LOST)];
+                let drawn = usize::try_from(self.random.below(3)).unwrap();
+                self.plane.refusals.push_back(refusal[drawn]);
+            }
+            _ if self.chance(3) => self.plane.restart(),
+            _ => self.plane.relist(),
+        }
+    }
+
+    /// Takes the finalizers of others away.
+    fn free(&mut self) {
+        let children: Vec<_> =
+            self.plane.objects.keys().filter(|(kind, _)| kind != "Site").cloned().collect();
+        for child in children {
+            self.edit(&child, |object| object["metadata"]["finalizers"] = json!([]));
+        }
+    }
+
+    /// Checks that all is as the hook says.
+    fn check(&self, seed: u64) {
+        let mut expected: Vec<(&str, &str, &str)> = Vec::new();
+        let mut kept: Vec<&str> = Vec::new();
+        for ((kind, key), object) in &self.plane.objects {
+            if kind != "Site" {
+                continue;
+            }
+            assert!(
+                object["metadata"]["deletionTimestamp"].is_null() || object["spec"]["fails"] == true,
+                "seed {seed}: {key} stays"
+            );
+            if object["spec"]["fails"] == true || object["spec"]["keeps"] == true {
+                kept.push(&key.name);
+                continue;
+            }
+            assert_eq!(object["metadata"]["finalizers"], json!(["example.com/site"]), "seed {seed}: {key}");
+            assert_eq!(
+                object["status"]["observedGeneration"], object["metadata"]["generation"],
+                "seed {seed}: {key}"
+            );
+            let text = object["spec"]["text"].as_str().unwrap();
+            let before = expected.len();
+            for (field, kind) in [("maps", "ConfigMap"), ("services", "Service")] {
+                let names = object["spec"][field].as_array().unwrap();
+                expected.extend(names.iter().map(|name| (kind, name.as_str().unwrap(), text)));
+            }
+            assert_eq!(object["status"]["children"], expected.len() - before, "seed {seed}: {key}");
+        }
+        expected.sort_unstable();
+        let all = self.plane.objects.iter().filter(|((kind, _), _)| kind != "Site");
+        let found: Vec<_> = all
+            .filter(|((_, key), _)| !kept.iter().any(|site| key.name.starts_with(*site)))
+            .map(|((kind, key), object)| {
+                (kind.as_str(), &*key.name, object["spec"]["text"].as_str().unwrap())
+            })
+            .collect();
+        assert_eq!(found, expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn whatever_happens_objects_become_what_their_hook_says() {
+    for seed in seeds(300) {
+        let mut life = Life::new(seed);
+        // A mistake is mended by much of what comes after it, so rests are many.
+        for _ in 0..5 {
+            for _ in 0..6 {
+                life.act();
+                let millis = match life.random.below(20) {
+                    0 => 10_000,
+                    1..=4 => 0,
+                    _ => life.random.below(60),
+                };
+                life.plane.run_for_millis(millis);
+            }
+            life.plane.refusals.clear();
+            life.free();
+            // The longest wait is five minutes and a quarter.
+            life.plane.run_for(400);
+            life.check(seed);
+        }
+    }
+}
