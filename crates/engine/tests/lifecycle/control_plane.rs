@@ -108,7 +108,8 @@ impl ControlPlane {
         self.send(Event::Started);
     }
 
-    fn send(&mut self, event: Event) {
+    /// Has an event happen now.
+    pub(crate) fn send(&mut self, event: Event) {
         self.come(0, Coming::Event(event));
     }
 
@@ -198,7 +199,8 @@ impl ControlPlane {
         let uid = context["object"]["metadata"]["uid"].as_str().unwrap();
         let kind = context["type"].as_str().unwrap();
         assert!(kind == "Reconcile" || !self.released.contains(uid), "{key} is finalized after its end");
-        assert_eq!(context["object"]["metadata"]["finalizers"], json!(["example.com/site"]), "{context}");
+        let finalizers = &context["object"]["metadata"]["finalizers"];
+        assert!(finalizers.is_null() || *finalizers == json!(["example.com/site"]), "{context}");
         self.log.push(format!("{kind} {key}"));
         let outcome = match (self.hook)(context) {
             Ok(result) => {
@@ -300,11 +302,16 @@ impl ControlPlane {
             (Operation::Delete(_), known) => {
                 self.log.push(format!("delete {} {key}", target.kind));
                 let Some(known) = known else { return Ok(()) };
-                let parent = known["metadata"]["ownerReferences"][0]["name"].as_str().unwrap();
-                let parent = Key::new(&key.namespace, parent);
-                let is_wanted = self.wanted.get(&parent).is_some_and(|names| names.contains(&*key.name));
-                // A Service is recreated.
-                assert!(!is_wanted || target.kind == "Service", "{key} is deleted, and {parent} wants it");
+                // One in another namespace than its parent has no owner.
+                if let Some(parent) = known["metadata"]["ownerReferences"][0]["name"].as_str() {
+                    let parent = Key::new(&key.namespace, parent);
+                    let is_wanted = self.wanted.get(&parent).is_some_and(|names| names.contains(&*key.name));
+                    // A Service is recreated.
+                    assert!(
+                        !is_wanted || target.kind == "Service",
+                        "{key} is deleted, and {parent} wants it"
+                    );
+                }
                 self.delete(&target.kind, &key);
                 Ok(())
             }

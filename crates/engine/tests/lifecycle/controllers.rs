@@ -4,7 +4,7 @@ use engine::FailureKind;
 use engine::snapshot::Key;
 use serde_json::{Value, json};
 
-use crate::build::{Files, files};
+use crate::build::{Files, config, files};
 use crate::control_plane::ControlPlane;
 
 const CONFIG: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
@@ -263,6 +263,142 @@ fn a_result_that_asks_for_what_it_may_not_have_changes_nothing() {
         failed.iter().any(|line| *line == "failed: children[1]: ConfigMap ns/good is there twice"),
         "{failed:#?}"
     );
+}
+
+#[test]
+fn a_child_that_may_only_be_replaced_by_others_stays_until_somebody_deletes_it() {
+    let hooks = CONFIG.replace("update: Recreate", "update: OnDelete");
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", &hooks), sites);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"services": ["s"], "text": "1"}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"services": ["s"], "text": "2"}));
+    plane.run_for(10);
+    assert_eq!(plane.get("Service", "s").unwrap()["spec"]["text"], "1");
+    plane.delete("Service", &Key::new("ns", "s"));
+    plane.run_for(10);
+    assert_eq!(plane.get("Service", "s").unwrap()["spec"]["text"], "2");
+}
+
+#[test]
+fn a_child_in_another_namespace_names_its_parent_and_goes_with_it() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        let map =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "other"}});
+        let shown = context["children"]["ConfigMap"].as_object().unwrap().keys().collect::<Vec<_>>();
+        Ok(match context["type"].as_str() {
+            Some("Finalize") => json!({"finalized": true}),
+            _ => json!({"children": [map], "status": {"shown": shown}}),
+        })
+    }
+    let mut plane = ControlPlane::new(&controller(), hook);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    let child = ("ConfigMap".to_owned(), Key::new("other", "x"));
+    let metadata = plane.objects[&child]["metadata"].clone();
+    assert_eq!(metadata["annotations"]["addon-operator.io/owned-by"], "Site.example.com/ns/a");
+    assert_eq!(metadata["ownerReferences"], Value::Null);
+    assert_eq!(plane.get("Site", "a").unwrap()["status"]["shown"], json!(["other/x"]));
+    plane.restart();
+    plane.run_for(10);
+    plane.delete("Site", &Key::new("ns", "a"));
+    plane.run_for(10);
+    assert!(plane.objects.is_empty(), "{:#?}", plane.objects);
+}
+
+#[test]
+fn related_objects_wake_whom_they_name_and_are_shown_to_it() {
+    const RELATED: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, related: [\
+        {name: noted, apiVersion: v1, kind: Secret, parentAnnotation: example.com/site}, \
+        {name: labelled, apiVersion: v1, kind: Node, parentLabel: example.com/site}, \
+        {name: owners, apiVersion: v1, kind: Team, ownerOf: true}]}]";
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        let names = |name: &str| {
+            let shown = context["related"][name].as_object().unwrap();
+            shown.iter().map(|(name, object)| format!("{name}={}", object["spec"])).collect::<Vec<_>>()
+        };
+        let all = ["noted", "labelled", "owners"].map(names);
+        Ok(json!({"status": {"related": all.concat()}}))
+    }
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", RELATED), hook);
+    plane.run_for(1);
+    let team = json!({"metadata": {"name": "t", "uid": "team"}, "spec": 1});
+    plane.put(&("Team".to_owned(), Key::new("", "t")), team.clone());
+    site(&mut plane, "a", json!({}));
+    let mut owned = plane.get("Site", "a").unwrap().clone();
+    owned["metadata"]["ownerReferences"] = json!([{"uid": "team"}]);
+    plane.put(&address("a"), owned);
+    site(&mut plane, "b", json!({}));
+    plane.run_for(10);
+    let related =
+        |plane: &ControlPlane, name: &str| plane.get("Site", name).unwrap()["status"]["related"].clone();
+    assert_eq!((related(&plane, "a"), related(&plane, "b")), (json!(["t=1"]), json!([])));
+    let mut put = |kind: &str, (namespace, name): (&str, &str), field: &str, parent: &str, spec: u8| {
+        let object = json!({
+            "metadata": {"name": name, "namespace": namespace, field: {"example.com/site": parent}}, "spec": spec,
+        });
+        plane.put(&(kind.to_owned(), Key::new(namespace, name)), object);
+        plane.run_for(10)
+    };
+    let runs = |told: &[String]| {
+        told.iter().filter(|line| line.starts_with("Reconcile")).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(runs(&put("Secret", ("ns", "s"), "annotations", "a", 2)), ["Reconcile ns/a"]);
+    assert_eq!(runs(&put("Secret", ("other", "s"), "annotations", "ns/a", 3)), ["Reconcile ns/a"]);
+    assert_eq!(runs(&put("Node", ("ns", "n"), "labels", "b", 4)), ["Reconcile ns/b"]);
+    // One that changes its parent concerns both; one that names nobody concerns nobody.
+    assert_eq!(
+        runs(&put("Secret", ("ns", "s"), "annotations", "b", 2)),
+        ["Reconcile ns/a", "Reconcile ns/b"]
+    );
+    assert_eq!(runs(&put("Secret", ("other", "s"), "annotations", "b", 3)), ["Reconcile ns/a"]);
+    assert_eq!(runs(&put("Secret", ("ns", "z"), "annotations", "nobody", 3)), [""; 0]);
+    assert_eq!((related(&plane, "a"), related(&plane, "b")), (json!(["t=1"]), json!(["s=2", "n=4"])));
+    let mut team = team;
+    team["spec"] = 5.into();
+    plane.put(&("Team".to_owned(), Key::new("", "t")), team);
+    assert_eq!(runs(&plane.run_for(10)), ["Reconcile ns/a"]);
+    assert_eq!(related(&plane, "a"), json!(["t=5"]));
+}
+
+#[test]
+fn as_many_keys_are_worked_on_as_the_binding_says_in_order_of_arrival() {
+    let hooks = CONFIG.replace("kind: Site,", "kind: Site, concurrency: 2,");
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", &hooks), sites);
+    plane.run_for(1);
+    for name in ["c", "a", "b"] {
+        site(&mut plane, name, json!({}));
+    }
+    // The hook runs for ten milliseconds, and the finalizer comes before it.
+    let runs =
+        |told: Vec<String>| told.into_iter().filter(|line| line.starts_with("Reconcile")).collect::<Vec<_>>();
+    assert_eq!(runs(plane.run_for_millis(15)), ["Reconcile ns/c", "Reconcile ns/a"]);
+    assert_eq!(runs(plane.run_for(10)), ["Reconcile ns/b"]);
+}
+
+#[test]
+fn the_controller_of_a_module_that_is_off_does_nothing_until_it_is_on_again() {
+    let files = files().module(10, "sites").hooks_only().hook("site.sh", CONFIG);
+    let mut plane = ControlPlane::new(&files, sites);
+    plane.send(config(1, &[]));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+    plane.send(config(2, &[("sitesEnabled", "false")]));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"maps": ["y"], "text": "1"}));
+    site(&mut plane, "b", json!({"maps": ["z"], "text": "1"}));
+    plane.delete("Site", &Key::new("ns", "a"));
+    assert_eq!(plane.run_for(600), [""; 0]);
+    assert_eq!((plane.children("a"), plane.has_work()), (vec!["x"], false));
+    plane.send(config(3, &[]));
+    plane.run_for(10);
+    assert!(plane.get("Site", "a").is_none());
+    assert_eq!((plane.children("a"), plane.children("b")), (vec![], vec!["z"]));
 }
 
 #[test]
