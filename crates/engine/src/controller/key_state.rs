@@ -30,6 +30,8 @@ pub(super) struct KeyState {
     pub(super) is_stale: bool,
     /// What was tried with its children and need not be tried again.
     pub(super) attempts: BTreeMap<ChildKey, Attempt>,
+    /// The children that somebody removed since the hook was shown them: it decides once more whether they are to be made.
+    pub(super) gone: BTreeSet<ChildKey>,
     /// The object as it is after our own write of its status: such a change is no news.
     pub(super) expected: Option<Checksum>,
     /// What was written into the status, and what that was before.

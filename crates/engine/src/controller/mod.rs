@@ -11,6 +11,7 @@ mod key_state;
 mod observed;
 mod patches;
 mod plan;
+mod progress;
 mod single;
 mod status;
 mod step;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use values::Checksum;
 
 use super::index::Reference;
-use super::key_state::{Attempt, ChildKey};
+use super::key_state::{Attempt, ChildKey, KeyState};
 use super::observed::{APPLIED, Metadata, ORDER, checksum, value};
 use super::patches;
 use super::watch::Watch;
@@ -146,7 +146,8 @@ fn set(metadata: &mut Map<String, Value>, field: &str, key: &str, text: String) 
     }
 }
 
-/// Returns what has to be done so that all children are as they should be. `attempts` is what was tried before.
+/// Returns what has to be done so that all children are as they should be. What was tried before is not tried again, and what
+/// went since the hook ran is not made: the next run says whether it should be there.
 ///
 /// # Errors
 ///
@@ -156,7 +157,7 @@ pub(super) fn plan(
     parent: &Parent<'_>,
     watches: &[Watch],
     desired: Vec<Desired>,
-    attempts: &BTreeMap<ChildKey, Attempt>,
+    state: &KeyState,
 ) -> Result<Plan, Failure> {
     let references = parent.references();
     let mut plan = Plan::default();
@@ -165,7 +166,7 @@ pub(super) fn plan(
         let (Some(of), Some(watch)) = (binding.children.get(child.0), watches.get(child.0)) else { continue };
         let Some(living) = watch.snapshot.get(&child.1) else {
             let attempt = (wanted, None);
-            if attempts.get(&child) != Some(&attempt) {
+            if state.attempts.get(&child) != Some(&attempt) && !state.gone.contains(&child) {
                 // What is there without our label is not ours, unless it says so.
                 plan.patches.push(patches::make(&of.kind, &child.1, object));
                 plan.attempts.insert(child, attempt);
@@ -192,7 +193,7 @@ pub(super) fn plan(
             Update::OnDelete => continue,
         };
         let attempt = (wanted, Some(checksum(&living, false)));
-        if attempts.get(&child) != Some(&attempt) {
+        if state.attempts.get(&child) != Some(&attempt) {
             plan.patches.push(patch);
             plan.attempts.insert(child, attempt);
         }

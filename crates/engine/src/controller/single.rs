@@ -193,13 +193,17 @@ impl Controller {
         wakes
     }
 
-    /// Forgets what was tried with a child that is another one than then: the same may have to be done again.
+    /// Forgets what was tried with a child that is another one than then: the same may have to be done again. Remembers one that
+    /// went while its hook runs.
     fn forget_attempts(&mut self, index: usize, concern: &Concern) {
         let child = (index, concern.object.clone());
         let keys: Vec<Key> = concern.references.iter().flat_map(|one| self.meant(one, true)).collect();
         let living = self.children.get(index).and_then(|watch| watch.snapshot.get(&concern.object)).cloned();
         for key in keys {
             let Some(state) = self.keys.get_mut(&key) else { continue };
+            if concern.is_gone && !state.is_idle() {
+                state.gone.insert(child.clone());
+            }
             let Some((_, tried)) = state.attempts.get(&child) else { continue };
             if *tried != living.as_ref().map(|item| checksum(&value(item), false)) || concern.is_gone {
                 state.attempts.remove(&child);
@@ -310,7 +314,7 @@ impl Controller {
     pub(super) fn sizes(&self) -> (usize, usize) {
         let watches = self.children.iter().chain(&self.related);
         let objects: usize = watches.map(|watch| watch.snapshot.len()).sum();
-        let attempts: usize = self.keys.values().map(|state| state.attempts.len()).sum();
+        let attempts: usize = self.keys.values().map(|state| state.attempts.len() + state.gone.len()).sum();
         (self.keys.len() + objects, self.metadata.len() + attempts)
     }
 

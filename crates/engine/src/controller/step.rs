@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use values::Checksum;
@@ -11,6 +10,7 @@ use values::Checksum;
 use super::key_state::{Answer, Carrying, ChildKey, Pass, Process, Pruning, Wanted};
 use super::observed::{checksum, value};
 use super::plan::{Desired, Plan, desired, doomed, plan, shown};
+use super::progress::{Go, advised, failed, finished, refused};
 use super::single::Controller;
 use super::{patches, status};
 use crate::binding::timeout;
@@ -21,7 +21,7 @@ use crate::configuration::{Carried, mismatch};
 use crate::context::Context;
 use crate::effect::{Effect, PatchAuthor, RunLabels};
 use crate::event::{HookOutput, Usage};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::hook::BindingContext;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::reconcile::ReconcileResult;
@@ -45,12 +45,6 @@ pub(super) struct Aftermath {
     pub(super) values_changed: bool,
     /// Whether it said something new about which modules are on.
     pub(super) flags_changed: bool,
-}
-
-/// Where the work on a key goes on.
-enum Go {
-    On(Pass),
-    Stop(Pass, Step),
 }
 
 /// What steps work with.
@@ -151,6 +145,7 @@ impl Controller {
         self.read = Some(values.clone());
         if let Some(state) = self.keys.get_mut(key) {
             state.is_stale = false;
+            state.gone.clear();
         }
         let labels = RunLabels {
             task: around.head.task,
@@ -356,7 +351,7 @@ impl Controller {
         let (Some(parent), Some(state)) = (self.parent(key), self.keys.get(key)) else {
             return Ok(Plan::default());
         };
-        plan(&self.binding, &parent, &self.children, desired, &state.attempts)
+        plan(&self.binding, &parent, &self.children, desired, state)
     }
 
     /// Returns whether the object is still the one that the hook was shown.
@@ -471,40 +466,8 @@ impl Controller {
     }
 }
 
-/// How long a change of an object is waited for that is known to have happened.
-const UNTIL_SEEN: Duration = Duration::from_secs(1);
-
 /// What log lines and metrics call runs of reconcile bindings.
 pub(super) const BINDING_TYPE: &str = "reconcile";
-
-/// Ends the work on a key until something changes, or its time has come.
-fn finished(wanted: &Wanted) -> Go {
-    let step = wanted.result.requeue_after.map_or(Step::Done, |after: Duration| Step::Again(after));
-    Go::Stop(Pass::Idle, step)
-}
-
-/// Ends the work on a key whose object could not be written. If somebody else changed it, that is no failure: what is so now
-/// decides as soon as it is seen.
-fn refused(failure: Failure) -> Go {
-    let is_conflict = failure.kind == FailureKind::Conflict;
-    let step = if is_conflict { Step::Later(UNTIL_SEEN) } else { Step::Failed(failure) };
-    Go::Stop(Pass::Idle, step)
-}
-
-fn failed(answer: Option<Answer>) -> Option<Failure> {
-    match answer {
-        Some(Answer::Patched(Err(failure)) | Answer::Saved(_, Err(failure))) => Some(failure),
-        Some(Answer::Patched(Ok(())) | Answer::Saved(_, Ok(_)) | Answer::Hook(..)) | None => None,
-    }
-}
-
-/// Returns why a child could not be applied, with what can be done about a field that can't change.
-fn advised(failure: Failure) -> Failure {
-    let is_immutable = failure.advice.is_none() && failure.to_string().contains("immutable");
-    let advice =
-        "with update: Recreate of its kind in children, a child that has changed is deleted and made again";
-    if is_immutable { failure.advise(advice) } else { failure }
-}
 
 fn scope(hook: &crate::name::HookId) -> String {
     hook.scope.module().map_or_else(|| "the global hooks".to_owned(), |module| format!("module {module}"))

@@ -151,6 +151,20 @@ fn what_somebody_changes_or_deletes_is_made_again() {
 }
 
 #[test]
+fn of_a_child_that_goes_while_its_hook_runs_the_next_run_decides() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "2"}));
+    plane.run_for_millis(5);
+    plane.delete("ConfigMap", &Key::new("ns", "x"));
+    let told = plane.run_for(10);
+    let first = told.iter().position(|line| line == "Reconcile ns/a").unwrap();
+    let made = told.iter().position(|line| line == "apply ConfigMap ns/x").unwrap();
+    assert!(first < made && plane.children("a") == ["x"], "{told:#?}");
+}
+
+#[test]
 fn a_child_that_is_recreated_goes_first() {
     let mut plane = started();
     site(&mut plane, "a", json!({"services": ["s"], "text": "1"}));
