@@ -290,11 +290,13 @@ const TRIED: &[&str] = &[
     "examples/001-startup-global/README.md",
     "examples/101-module/README.md",
     "examples/201-values/README.md",
+    "examples/300-hypershift/README.md",
     "examples/301-secret-copier/README.md",
     "examples/302-namespace-labeller/README.md",
     "examples/303-website-controller/README.md",
     "examples/304-config-checksum/README.md",
     "examples/305-expired-configmaps/README.md",
+    "examples/306-small-controllers/README.md",
     "examples/401-source/README.md",
     "examples/501-validating/README.md",
     "examples/502-mutating/README.md",
@@ -354,8 +356,18 @@ fn the_commands_of_the_examples_of_hooks_work() {
 }
 
 #[test]
+fn the_commands_of_the_example_of_hosted_clusters_work() {
+    try_out("examples/300-hypershift/README.md");
+}
+
+#[test]
 fn the_commands_of_the_example_of_a_schedule_work() {
     try_out("examples/305-expired-configmaps/README.md");
+}
+
+#[test]
+fn the_commands_of_the_examples_of_controllers_work() {
+    try_out("examples/306-small-controllers/README.md");
 }
 
 #[test]

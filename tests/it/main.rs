@@ -18,6 +18,7 @@ mod config_secret;
 mod docs;
 mod driver;
 mod events;
+mod example_controllers;
 mod examples;
 mod git_modules;
 mod git_peers;

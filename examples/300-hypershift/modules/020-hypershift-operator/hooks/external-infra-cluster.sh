@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# ExternalInfraCluster: it is ready when the control plane in its namespace is.
+source /shell_lib.sh
+
+__config__() {
+  cat <<'CONFIG'
+configVersion: v1
+reconcile:
+- name: external-infra-cluster
+  apiVersion: hypershift.openshift.io/v1alpha1
+  kind: ExternalInfraCluster
+  finalizer: hypershift.openshift.io/finalizer
+  queue: eic
+  concurrency: 4
+  related:
+  - name: controlPlanes
+    apiVersion: hypershift.openshift.io/v1alpha1
+    kind: HostedControlPlane
+    parentLabel: hypershift.openshift.io/infrastructure
+CONFIG
+}
+
+__on_reconcile::external-infra-cluster() {
+  # The infrastructure has an endpoint as soon as the control plane has one.
+  patch::jq 'select(.type == "Reconcile") | .object as $object | .related.controlPlanes[] | .status.controlPlaneEndpoint
+    | select(. != null and . != $object.spec.controlPlaneEndpoint) as $endpoint
+    | {operation: "MergePatch", mergePatch: {spec: {controlPlaneEndpoint: $endpoint}}} + ($object | {apiVersion, kind} + (.metadata | {name, namespace}))'
+  reconcile::jq '([.related.controlPlanes[].status.ready] | any) as $ready | if .type == "Finalize" then {finalized: true} else {
+    status: {ready: $ready},
+    conditions: [condition("Ready"; $ready; if $ready then "AsExpected" else "WaitingForControlPlane" end; "")]
+  } end'
+}
+
+hook::run "$@"

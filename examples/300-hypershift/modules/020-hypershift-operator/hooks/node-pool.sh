@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# NodePool: a set of machines of a hosted cluster, and the template that they are made from.
+source /shell_lib.sh
+
+__config__() {
+  cat <<'CONFIG'
+configVersion: v1
+kubernetes:
+- name: clusters
+  apiVersion: hypershift.openshift.io/v1alpha1
+  kind: HostedCluster
+  jqFilter: "{uid: .metadata.uid, name: .metadata.name, namespace: .metadata.namespace}"
+  keepFullObjectsInMemory: false
+  group: owners
+  queue: node-pool-owners
+- name: pools
+  apiVersion: hypershift.openshift.io/v1alpha1
+  kind: NodePool
+  jqFilter: "{clusterName: .spec.clusterName, metadata: (.metadata | {name, namespace, ownerReferences, annotations})}"
+  keepFullObjectsInMemory: false
+  group: owners
+  queue: node-pool-owners
+reconcile:
+- name: node-pool
+  apiVersion: hypershift.openshift.io/v1alpha1
+  kind: NodePool
+  finalizer: hypershift.openshift.io/finalizer
+  queue: node-pool
+  concurrency: 4
+  children:
+  - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: MachineSet}
+  - {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4, kind: SimMachineTemplate}
+  related:
+  - {name: clusters, apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedCluster, ownerOf: true}
+CONFIG
+}
+
+# A pool names its cluster. The cluster becomes its owner, and knows it by the annotation.
+__on_group::owners() {
+  patch::jq '.snapshots as $all | $all.pools[].filterResult | . as $pool
+    | $all.clusters[].filterResult | select(.name == $pool.clusterName and .namespace == $pool.metadata.namespace) as $cluster
+    | select([$pool.metadata.ownerReferences[]? | .uid] | index($cluster.uid) | not)
+    | {operation: "MergePatch", ignoreMissingObject: true, apiVersion: "hypershift.openshift.io/v1alpha1", kind: "NodePool"}
+      + ($pool.metadata | {name, namespace}) + {mergePatch: {metadata: {
+        annotations: {"hypershift.openshift.io/cluster": $cluster.name},
+        ownerReferences: (($pool.metadata.ownerReferences // [])
+          + [{apiVersion: "hypershift.openshift.io/v1alpha1", kind: "HostedCluster", name: $cluster.name, uid: $cluster.uid}])}}}'
+}
+
+__on_reconcile::node-pool() {
+  reconcile::jq '
+    ([.related.clusters[]] | first) as $cluster | ($cluster.status // {}) as $of | $object.metadata as $its
+    | "infrastructure.cluster.x-k8s.io/v1alpha4" as $infrastructure
+    | def member: .metadata += {namespace: $of.namespace, labels: {"cluster.x-k8s.io/cluster-name": $of.infraID},
+        annotations: {"hypershift.openshift.io/nodePool": "\($its.namespace)/\($its.name)"}};
+    if .type == "Finalize" then {finalized: true}
+    elif $cluster == null then {conditions: [condition("Ready"; false; "ClusterNotFound"; "no HostedCluster \($object.spec.clusterName) in \($its.namespace)")]}
+    elif $of.namespace == null then {conditions: [condition("Ready"; false; "WaitingForNamespace"; "HostedCluster \($cluster.metadata.name) has none yet")]}
+    else
+      {platform: ($object.spec.platform // {}), region: ([$cluster.spec.platform[]? | .region] | first // "")} as $machine
+      | ($machine | hashed($its.name; 43)) as $template
+      | ([$its.namespace, $its.name] | hashed("\($of.infraID)-\($cluster.metadata.name)-\($its.name)"; 43)) as $set
+      | ([.children["MachineSet.cluster.x-k8s.io"][]?] | first) as $living
+      | (($living.status.readyReplicas // 0) == $object.spec.nodeCount and $living.status.template == $template) as $ready
+      | {children: [
+          (child("cluster.x-k8s.io/v1alpha4"; "MachineSet"; $set) | member | .spec = {clusterName: $of.infraID,
+            replicas: $object.spec.nodeCount, infrastructureRef: {apiVersion: $infrastructure, kind: "SimMachineTemplate", name: $template}}),
+          (child($infrastructure; "SimMachineTemplate"; $template) | member | .spec = $machine),
+          # The one before stays as long as machines use it.
+          (.children["SimMachineTemplate.infrastructure.cluster.x-k8s.io"][]? | select(.metadata.name != $template and ($ready | not))
+            | . as $old | child($infrastructure; "SimMachineTemplate"; .metadata.name) | member | .spec = $old.spec)],
+        status: {nodeCount: ($living.status.readyReplicas // 0)},
+        conditions: [if $ready then condition("Ready"; true; "AsExpected"; "")
+          else condition("Ready"; false; "WaitingForMachines"; "\($living.status.readyReplicas // 0) of \($object.spec.nodeCount)") end]}
+    end'
+}
+
+hook::run "$@"

@@ -1,0 +1,146 @@
+//! The examples of controllers: what their tests say, and that hosted clusters are nothing but an example.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::files::{root, tracked_below};
+
+const EXAMPLE: &str = "examples/300-hypershift";
+const SMALL: &str = "examples/306-small-controllers";
+
+/// Lives the life of hosted clusters whose name has `name` in it, on a cluster of its own.
+fn live(name: &str) {
+    pass(&[EXAMPLE, "--only", name], "1 test, 0 failed");
+}
+
+/// Returns the scripts below a directory.
+fn scripts(dir: &Path) -> Vec<&'static Path> {
+    tracked_below(dir).filter(|path| path.extension().is_some_and(|end| end == "sh")).collect()
+}
+
+/// Runs tests of an example and checks how they end.
+fn pass(arguments: &[&str], end: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_addon-operator"));
+    command.arg("test").args(arguments).current_dir(root()).env_remove("BASH_ENV");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains(end), "{text}");
+}
+
+#[test]
+fn small_controllers_do_what_those_of_metacontroller_do() {
+    pass(&[SMALL], "5 tests, 0 failed");
+    let scripts = scripts(&root().join(SMALL)).into_iter();
+    let lines: Vec<usize> = scripts.map(|hook| fs::read_to_string(hook).unwrap().lines().count()).collect();
+    assert!(lines.len() == 4 && lines.iter().all(|lines| *lines <= 60), "{lines:?}");
+}
+
+#[test]
+fn c01_the_objects_of_a_cluster_come_in_the_order_of_its_flowchart() {
+    live("c01");
+}
+
+#[test]
+fn c02_without_initial_nodes_there_is_no_pool() {
+    live("c02");
+}
+
+#[test]
+fn c03_the_infrastructure_waits_for_its_control_plane() {
+    live("c03");
+}
+
+#[test]
+fn c04_a_control_plane_says_which_component_it_waits_for() {
+    live("c04");
+}
+
+#[test]
+fn c05_a_cluster_becomes_ready() {
+    live("c05");
+}
+
+#[test]
+fn c06_owners_are_those_of_the_resource_dependency_diagram() {
+    live("c06");
+}
+
+#[test]
+fn c07_another_release_rolls_the_control_plane_out() {
+    live("c07");
+}
+
+#[test]
+fn c08_pools_grow_and_change_their_machines() {
+    live("c08");
+}
+
+#[test]
+fn c09_a_pool_goes_when_its_last_machine_is_gone() {
+    live("c09");
+}
+
+#[test]
+fn c10_a_cluster_goes_in_order_and_a_machine_that_is_held_holds_up_all() {
+    live("c10");
+}
+
+#[test]
+fn c11_what_people_delete_or_edit_is_as_it_was() {
+    live("c11");
+}
+
+#[test]
+fn c13_a_cluster_that_is_stuck_holds_up_no_other_one() {
+    live("c13");
+}
+
+#[test]
+fn c14_nothing_is_written_for_a_cluster_that_is_paused() {
+    live("c14");
+}
+
+#[test]
+fn c16_without_the_simulation_there_are_no_machines() {
+    live("c16");
+}
+
+#[test]
+fn what_is_wrong_with_a_hosted_cluster_is_said_on_it() {
+    live("what is wrong");
+}
+
+#[test]
+fn c18_each_controller_is_short_and_has_a_reconcile_binding() {
+    let mut controllers = 0;
+    for path in scripts(&root().join(EXAMPLE)) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\nreconcile:\n"), "{}", path.display());
+        // The configuration is YAML.
+        let mut is_config = false;
+        let program = text.lines().filter(|line| {
+            is_config = (is_config || line.contains("<<'CONFIG'")) && *line != "CONFIG";
+            !is_config
+        });
+        let lines = program.count();
+        assert!(lines <= 80, "{} has {lines} lines", path.display());
+        controllers += 1;
+    }
+    assert_eq!(controllers, 7);
+}
+
+#[test]
+fn the_product_knows_nothing_of_the_example() {
+    let names = ["hypershift", "hostedcluster", "hostedcontrolplane", "externalinfracluster", "nodepool"];
+    let parts = ["src", "crates", "modules", "global-hooks", "Dockerfile"];
+    let dirs = parts.map(|part| root().join(part));
+    let mut files = 0;
+    for path in dirs.iter().flat_map(|dir| tracked_below(dir)) {
+        files += 1;
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).to_lowercase();
+        let found = names.iter().find(|name| text.contains(**name));
+        assert_eq!(found, None, "{}", path.display());
+    }
+    assert!(files > 300, "{files}");
+}
