@@ -102,6 +102,7 @@ struct Running<'a> {
     inbox: Inbox,
     shutdown: watch::Sender<bool>,
     driving: JoinHandle<driver::Stopped>,
+    server: ApiServer,
     _serving: apiserver::Serving,
     _files: tempfile::TempDir,
 }
@@ -149,7 +150,8 @@ impl<'a> Running<'a> {
         let parts = (discovery, Arc::clone(&helm), recorder.clone(), ended);
         let (inbox, questions, driving) = operate(around, &case, parts).await?;
         let recording = recorder.clone();
-        idle.set_check(move || recording.is_idle() && server.is_still());
+        let still = server.clone();
+        idle.set_check(move || recording.is_idle() && still.is_still());
         Ok(Self {
             case,
             idle,
@@ -161,6 +163,7 @@ impl<'a> Running<'a> {
             inbox,
             shutdown,
             driving,
+            server,
             _serving: serving,
             _files: files,
         })
@@ -189,9 +192,13 @@ impl<'a> Running<'a> {
     }
 
     async fn step(&self, step: &Step, begun: usize) -> Result<Vec<Mismatch>, String> {
-        let mut refused = Vec::new();
+        let (mut refused, mut converted) = (Vec::new(), Vec::new());
         match &step.action {
             Action::Admit(objects) => refused = self.objects.admit(objects).await?,
+            Action::Convert(objects, to) => match self.server.convert(objects.clone(), to).await {
+                Ok(objects) => converted = objects,
+                Err(error) => refused.push(error.to_string()),
+            },
             Action::Start => {
                 self.rest().await?;
                 // The runs of the start itself are recorded with those of the binding.
@@ -206,12 +213,12 @@ impl<'a> Running<'a> {
             }
             Action::Apply(objects) => self.objects.apply(objects).await?,
             Action::Config(config) => self.configure(config).await?,
-            Action::Delete(references) => self.objects.delete(references).await?,
+            Action::Delete(references) => refused = self.objects.delete(references).await?,
             Action::Schedule(name) => self.fire(&self.case.selection.crontab(name)?).await?,
         }
         self.rest().await?;
         let observation = self.observation(step, begun).await?;
-        Ok(mismatches(step, &Observation { refused, ..observation }))
+        Ok(mismatches(step, &Observation { refused, converted, ..observation }))
     }
 
     async fn configure(&self, config: &Map<String, Value>) -> Result<(), String> {
@@ -263,6 +270,7 @@ impl<'a> Running<'a> {
         let key = |name: &engine::ModuleName| catalog.module(name).map(|module| module.key.to_string());
         Ok(Observation {
             refused: Vec::new(),
+            converted: Vec::new(),
             record: self.recorder.take(),
             lines: self.lines.from(begun),
             values: self.values().await,

@@ -19,6 +19,8 @@ pub(super) struct Observation {
     pub(super) record: StepRecord,
     /// Why objects were refused.
     pub(super) refused: Vec<String>,
+    /// What `convert` returned.
+    pub(super) converted: Vec<Value>,
     /// What hooks printed.
     pub(super) lines: Vec<String>,
     /// All values by section, and what the ConfigMap says.
@@ -145,20 +147,15 @@ impl Check<'_> {
         }
     }
 
-    /// Compares what the last run of a controller said.
+    /// Compares what the last run of a controller said, and converted objects.
     fn said(&mut self) {
         let runs = self.observation.record.runs.iter().rev();
         let outputs =
             runs.filter(|run| run.is_reconciliation).filter_map(|run| run.outcome.as_ref()?.as_ref().ok());
         let result = outputs.map(|output| &output.reconcile).next();
-        if let Some(Value::Array(expected)) = self.expected("children").cloned() {
-            let said = result.and_then(|result| result.children.as_deref()).unwrap_or_default();
-            let nothing = Value::Object(Map::new());
-            let shown =
-                |(place, child): (usize, &Value)| projected(expected.get(place).unwrap_or(&nothing), child);
-            let actual: Vec<Value> = said.iter().enumerate().map(shown).collect();
-            self.compare("children", &Value::Array(expected), actual.into());
-        }
+        let children = result.and_then(|result| result.children.as_deref()).unwrap_or_default();
+        self.each_of("children", children);
+        self.each_of("converted", &self.observation.converted);
         if let Some(expected) = self.expected("status").cloned() {
             let mut status = result.and_then(|result| result.status.clone()).unwrap_or_default();
             if let Some(conditions) = result.and_then(|result| result.conditions.as_ref()) {
@@ -166,6 +163,16 @@ impl Check<'_> {
             }
             self.compare("status", &expected, projected(&expected, &Value::Object(status)));
         }
+    }
+
+    /// Compares a list: as many objects, with the keys that are expected.
+    fn each_of(&mut self, key: &'static str, said: &[Value]) {
+        let Some(Value::Array(expected)) = self.expected(key).cloned() else { return };
+        let nothing = Value::Object(Map::new());
+        let shown =
+            |(place, object): (usize, &Value)| projected(expected.get(place).unwrap_or(&nothing), object);
+        let actual: Vec<Value> = said.iter().enumerate().map(shown).collect();
+        self.compare(key, &Value::Array(expected), actual.into());
     }
 
     /// Compares the outputs of hooks.
@@ -262,6 +269,11 @@ impl Check<'_> {
                 let message = format!("{key} is not expected yet:\n{}", diff(&Value::Null, &actual));
                 self.wrong(key, message, Some(actual));
             }
+        }
+        if !self.observation.converted.is_empty() {
+            let converted = Value::Array(self.observation.converted.clone());
+            let message = format!("converted is not expected yet:\n{}", diff(&Value::Null, &converted));
+            self.wrong("converted", message, Some(converted));
         }
         if !self.observation.rendered.is_empty() {
             let rendered = Value::Array(self.observation.rendered.clone());

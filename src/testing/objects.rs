@@ -100,17 +100,23 @@ impl Objects {
         }
     }
 
-    /// Deletes objects by their references.
-    pub(super) async fn delete(&self, references: &[Value]) -> Result<(), String> {
+    /// Deletes objects by their references. Returns why webhooks refused some.
+    pub(super) async fn delete(&self, references: &[Value]) -> Result<Vec<String>, String> {
+        let mut refused = Vec::new();
         for reference in references {
             let resource = self.resource(reference).await?;
             let api = self.api(&resource, namespace(reference, "/namespace", &resource));
             let name = text(reference, "/name");
-            api.delete(name, &DeleteParams::background()).await.map_err(|error| {
-                format!("{} {name} can't be deleted: {}", text(reference, "/kind"), message_of(error))
-            })?;
+            match api.delete(name, &DeleteParams::background()).await {
+                Ok(_) => {}
+                Err(error) if is_not_found(&error) => {
+                    let kind = text(reference, "/kind");
+                    return Err(format!("{kind} {name} can't be deleted: {}", message_of(error)));
+                }
+                Err(error) => refused.push(message_of(error)),
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// Returns the object of a reference. Without a namespace it may also be where

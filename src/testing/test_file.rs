@@ -27,11 +27,12 @@ const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "c
 const OWN: [&str; 3] = ["name", "expect", "steps"];
 
 /// Actions of a step. A step has exactly one.
-const ACTIONS: [&str; 6] = ["admit", "apply", "config", "delete", "reconcile", "schedule"];
+const ACTIONS: [&str; 7] = ["admit", "apply", "config", "convert", "delete", "reconcile", "schedule"];
 
 /// Keys of `expect`.
-pub(super) const EXPECTED: [&str; 16] = [
+pub(super) const EXPECTED: [&str; 17] = [
     "refused",
+    "converted",
     "runs",
     "exit",
     "error",
@@ -87,6 +88,8 @@ pub(super) enum Action {
     Admit(Vec<Value>),
     Apply(Vec<Value>),
     Config(Map<String, Value>),
+    /// Have the webhook of their definition turn objects into a version.
+    Convert(Vec<Value>, String),
     Delete(Vec<Value>),
     Schedule(String),
     Start,
@@ -217,6 +220,7 @@ fn step(node: Node<'_>) -> Step {
         node.key("admit", |node| Action::Admit(node.objects())),
         node.key("apply", |node| Action::Apply(node.objects())),
         node.key("config", |node| Action::Config(node.map())),
+        node.key("convert", conversion),
         node.key("delete", |node| Action::Delete(node.references())),
         // The object of a controller: its key runs.
         node.key("reconcile", |node| Action::Apply(vec![node.object()])),
@@ -229,6 +233,30 @@ fn step(node: Node<'_>) -> Step {
     }
     let (expect, is_open) = expectation(node);
     Step { pointer: node.pointer(), action: action.unwrap_or(Action::Start), expect, is_open }
+}
+
+/// Reads which objects are turned into which version. A version without a group has that of the objects.
+fn conversion(node: Node<'_>) -> Action {
+    let is_map = node.knows(&["to", "objects"]);
+    let objects = node.key("objects", |node| {
+        node.each(|item| {
+            if item.value.get("apiVersion").and_then(Value::as_str).is_none() {
+                item.wrong("its apiVersion is missing");
+            }
+            item.object()
+        })
+    });
+    let to = node.key("to", |node| node.text());
+    let (objects, to) = (objects.unwrap_or_default(), to.unwrap_or_default());
+    if is_map && (objects.is_empty() || to.is_empty()) {
+        node.wrong("needs objects, and to: the version that they are turned into");
+    }
+    let group = || objects.first()?.get("apiVersion")?.as_str()?.rsplit_once('/').map(|(group, _)| group);
+    let to = match group().filter(|_| !to.contains('/')) {
+        Some(group) => format!("{group}/{to}"),
+        None => to,
+    };
+    Action::Convert(objects, to)
 }
 
 /// Returns what is expected, and whether there is a key for it without content.
@@ -267,6 +295,7 @@ fn check_shapes(expect: Node<'_>) {
     }
     expect.key("objects", |node| drop(node.objects()));
     expect.key("children", |node| drop(node.objects()));
+    expect.key("converted", |node| drop(node.objects()));
     expect.key("absent", |node| drop(node.references()));
     expect.key("error", |node| drop(node.text()));
     expect.key("refused", |node| drop(node.text()));
@@ -300,7 +329,7 @@ mod tests {
             ("run: a\nexpext: {}\n", "a.test.yaml:2:1: expext: unknown key; did you mean expect?"),
             (
                 "tests:\n- name: x\n  steps:\n  - expect: {log: {}}\n",
-                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of admit, apply, config, delete, reconcile, schedule\n\
+                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of admit, apply, config, convert, delete, reconcile, schedule\n\
                  a.test.yaml:4:14: tests[0].steps[0].expect.log: should be a list",
             ),
             ("objects: [{kind: Pod}]\n", "a.test.yaml:1:11: objects[0]: its metadata.name is missing"),
@@ -312,6 +341,11 @@ mod tests {
             (
                 "expect: {log: [a, '/(/']}\n",
                 "a.test.yaml:1:19: expect.log[1]: is no pattern: error: unclosed group",
+            ),
+            (
+                "steps: [{convert: {objects: [{kind: Tab, metadata: {name: a}}]}}]\n",
+                "a.test.yaml:1:19: steps[0].convert: needs objects, and to: the version that they are turned into\n\
+                 a.test.yaml:1:31: steps[0].convert.objects[0]: its apiVersion is missing",
             ),
             ("timeout: soon\n", "a.test.yaml:1:1: timeout: should be a duration like 30s"),
             ("- [\n", "a.test.yaml:2:1: did not find expected node content while parsing a flow node"),

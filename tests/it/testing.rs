@@ -205,3 +205,67 @@ fn hooks_of_tests_reach_the_cluster_of_their_test_and_no_other() {
     let (code, text) = world.test(&[]);
     assert_eq!(code, 0, "{text}");
 }
+
+/// A hook that lets no ConfigMap be deleted, and converts Tabs but for those whose text is `bad`.
+const ANSWERS: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesValidating:
+- name: kept
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}]
+kubernetesCustomResourceConversion:
+- {name: up, crdName: tabs.example.com, conversions: [{fromVersion: v1alpha1, toVersion: v1}]}
+CONFIG
+  exit 0
+fi
+if grep -q '"type":"Validating"' "$BINDING_CONTEXT_PATH"; then
+  echo '{"allowed": false, "message": "it is kept"}' > "$VALIDATING_RESPONSE_PATH"
+elif grep -q '"text":"bad"' "$BINDING_CONTEXT_PATH"; then
+  echo '{"failedMessage": "bad is no text"}' > "$CONVERSION_RESPONSE_PATH"
+else
+  jq '{convertedObjects: [.[0].review.request.objects[] | .apiVersion = "example.com/v1"]}' \
+    "$BINDING_CONTEXT_PATH" > "$CONVERSION_RESPONSE_PATH"
+fi
+"#;
+
+const TABS: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: tabs.example.com}\n\
+    spec:\n  group: example.com\n  scope: Namespaced\n  names: {plural: tabs, singular: tab, kind: Tab}\n  versions:\n\
+    \x20 - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n\
+    \x20 - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
+
+#[test]
+fn conversions_and_refused_deletions_are_tested_as_they_are_expected() {
+    let world = Fixture::new();
+    world.write("modules/020-tabs/hooks/answer.sh", ANSWERS);
+    world.write("modules/020-tabs/crds/tabs.yaml", TABS);
+    let tab = |version: &str, text: &str| {
+        format!(
+            "{{apiVersion: example.com/{version}, kind: Tab, metadata: {{name: a}}, spec: {{text: {text}}}}}"
+        )
+    };
+    let (old, bad, new) = (tab("v1alpha1", "good"), tab("v1alpha1", "bad"), tab("v1", "good"));
+    world.write(
+        "modules/020-tabs/hooks/answer.test.yaml",
+        &format!(
+            "- name: as expected\n  objects: [{{kind: ConfigMap, metadata: {{name: m}}}}]\n  steps:\n\
+             \x20 - {{convert: {{to: v1, objects: [{old}, {new}]}}, expect: {{runs: [up Conversion v1alpha1 to v1], converted: [{new}, {new}]}}}}\n\
+             \x20 - {{convert: {{to: example.com/v1, objects: [{bad}]}}, expect: {{refused: bad is no text, converted: []}}}}\n\
+             \x20 - {{delete: [{{kind: ConfigMap, name: m}}], expect: {{refused: it is kept, objects: [{{kind: ConfigMap, metadata: {{name: m}}}}]}}}}\n\
+             - name: nothing is expected\n  steps:\n  - convert: {{to: v1, objects: [{bad}]}}\n\
+             - name: other objects are expected\n  steps:\n  - {{convert: {{to: v1, objects: [{old}]}}, expect: {{converted: [{old}]}}}}\n\
+             - name: there is no way\n  steps:\n  - {{convert: {{to: v1alpha1, objects: [{new}]}}, expect: {{refused: no hook converts}}}}\n\
+             - name: there is no kind\n  steps:\n  - {{convert: {{to: v7, objects: [{new}]}}, expect: {{refused: there is no kind Tab in version example.com/v7}}}}\n"
+        ),
+    );
+    let (code, text) = world.test(&[]);
+    assert_eq!(code, 1, "{text}");
+    for expected in [
+        "it is refused: conversion webhook for example.com/v1alpha1, Kind=Tab failed: bad is no text",
+        "- - apiVersion: example.com/v1alpha1",
+        "+ - apiVersion: example.com/v1",
+        "5 tests, 2 failed",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}

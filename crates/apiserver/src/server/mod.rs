@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::bootstrap;
@@ -18,7 +19,9 @@ use crate::config::{Clock, Config};
 use crate::controllers::{simulation, worker};
 use crate::fault_injection::Faults;
 use crate::random;
+use crate::status::ApiError;
 use crate::storage::state_file::StateError;
+use crate::webhooks::conversion;
 use audit::Audit;
 use endpoint::Endpoint;
 use transport::{Serving, TransportError, serve};
@@ -159,6 +162,15 @@ impl ApiServer {
     pub fn serve(&self, listener: TcpListener) -> Result<Serving, StartError> {
         let service = Endpoint { checks_token: true, ..self.service() };
         Ok(serve(listener, service, self.cluster.authenticator.admin_token())?)
+    }
+
+    /// Returns objects of one kind in the version `desired`, as the webhook of their definition converts them.
+    ///
+    /// # Errors
+    ///
+    /// When the kind or a version is unknown, when no webhook converts it, and when the webhook fails.
+    pub async fn convert(&self, objects: Vec<Value>, desired: &str) -> Result<Vec<Value>, ApiError> {
+        conversion::requested(&self.cluster, objects, desired).await
     }
 
     /// Returns the faults of the server, which tests may plan.

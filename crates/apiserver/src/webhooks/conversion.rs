@@ -80,6 +80,47 @@ pub(crate) async fn convert(
     objects.iter().zip(converted).map(|(old, new)| same(old, new, desired).map_err(failed)).collect()
 }
 
+/// Returns objects in the version `desired`, as a client would that reads them. Those that are in it stay as they are.
+///
+/// # Errors
+///
+/// When the objects are not of one kind that is defined, when no webhook converts it, and when the webhook fails.
+pub(crate) async fn requested(cluster: &Cluster, objects: Vec<Value>, desired: &str) -> Outcome<Vec<Value>> {
+    let kind = objects.first().map_or("", |object| text(object, "kind"));
+    let unknown = |version: &str| {
+        let message =
+            format!("there is no kind {kind} in version {version}: apply its CustomResourceDefinition first");
+        ApiError::bad_request(message)
+    };
+    let resources = cluster.registry.resources();
+    let find = |version: &str| resources.find_kind(version, kind).ok_or_else(|| unknown(version));
+    let resource = find(desired)?;
+    if resource.converter().is_none() {
+        let message = format!(
+            "no webhook converts {}: its spec.conversion has the strategy None",
+            resource.kind.qualified_resource()
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    for object in &objects {
+        let version = text(object, "apiVersion");
+        if text(object, "kind") != kind || find(version)?.table != resource.table {
+            let (first, other) = (kind, text(object, "kind"));
+            let message = format!(
+                "the objects of a conversion are of one kind: found {first} and {other} of {version}"
+            );
+            return Err(ApiError::bad_request(message));
+        }
+    }
+    let is_other = |object: &&Value| text(object, "apiVersion") != desired;
+    let others = objects.iter().filter(is_other).cloned().collect();
+    let mut converted = convert(cluster, resource, others, desired).await?.into_iter();
+    let result = objects
+        .into_iter()
+        .map(|object| if is_other(&&object) { converted.next().unwrap_or(object) } else { object });
+    Ok(result.collect())
+}
+
 /// Returns a converted object with the metadata that a conversion may not change, or why it is another one.
 fn same(old: &Value, new: &Value, desired: &str) -> Result<Value, String> {
     if text(new, "apiVersion") != desired {
