@@ -121,6 +121,11 @@ impl Channels {
     pub async fn next_event(&mut self) -> Option<Event> {
         self.events.recv().await
     }
+
+    /// Returns the next answer to an effect, as the driver would see it.
+    pub async fn next_answer(&mut self) -> Option<Event> {
+        self.answers.recv().await
+    }
 }
 
 impl Inbox {

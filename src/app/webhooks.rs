@@ -7,7 +7,7 @@ use engine::{WebhookClient, WebhookConfig};
 
 use super::surroundings::Surroundings;
 use crate::config::Settings;
-use crate::webhook::{Options, WebhookError, Webhooks};
+use crate::webhook::{Clock, Options, WebhookError, Webhooks};
 
 /// How many reviews wait for a hook at most. The API server asks hardly more at a time.
 const WAITING: usize = 1_000;
@@ -42,11 +42,13 @@ pub(crate) fn options(settings: &Settings) -> Options {
     Options {
         address: (webhooks.address.clone(), webhooks.port),
         certificates: webhooks.certificates.clone(),
+        client_authorities: webhooks.client_authorities.clone(),
         namespace: settings.namespace.clone(),
         name: webhooks.name.clone(),
         client: match &webhooks.url {
             Some(url) => WebhookClient::Url(url.clone()),
             None => WebhookClient::Service(webhooks.service.clone()),
         },
+        clock: Clock::default(),
     }
 }

@@ -221,6 +221,13 @@ fn setting_option(setting: &Setting, heading: &'static str) -> Arg {
         [first, ..] => arg.env(first).hide_env_values(true),
         [] => arg,
     };
+    // Who gives an option under two of its names means the last one.
+    let others: Vec<&'static str> = setting.other_flags().map(|flag| &*flag.leak()).collect();
+    let arg = match others.as_slice() {
+        [] => arg,
+        _ if setting.is_list() => arg.aliases(others),
+        _ => arg.aliases(others).overrides_with(setting.flag),
+    };
     let arg = if setting.is_list() { arg.action(ArgAction::Append) } else { arg };
     if setting.is_switch() {
         arg.num_args(0..=1).require_equals(true).default_missing_value("true")
@@ -281,6 +288,27 @@ mod tests {
         assert!(start.contains(of_start) && !dev.contains(of_start), "{start}");
         assert!(dev.contains(of_dev) && !start.contains(of_dev), "{dev}");
         assert!(dev.contains("[default: addon-operator]"), "the namespace has a default");
+    }
+
+    #[test]
+    fn flags_of_both_servers_of_shell_operator_mean_one_and_the_last_counts() {
+        let given = [
+            ("--validating-webhook-listen-port", "1"),
+            ("--conversion-webhook-listen-port", "2"),
+            ("--validating-webhook-server-cert", "a"),
+            ("--validating-webhook-client-ca", "b"),
+            ("--conversion-webhook-client-ca", "c"),
+        ];
+        let line = given.iter().flat_map(|(flag, text)| [*flag, *text]);
+        let matches =
+            command().try_get_matches_from(["addon-operator", "start"].into_iter().chain(line)).unwrap();
+        let flags = super::super::flags(matches.subcommand().unwrap().1);
+        let flag = |name: &str| flags.get(name).map(String::as_str);
+        assert_eq!(flag("admission-server-listen-port"), Some("2"));
+        assert_eq!(
+            (flag("admission-server-cert"), flag("admission-server-client-ca")),
+            (Some("a"), Some("b,c"))
+        );
     }
 
     #[test]

@@ -25,9 +25,16 @@ impl Setting {
         self.value.is_empty()
     }
 
+    /// Returns other flags that mean the same: those of shell-operator's two servers of webhooks, which are one here.
+    pub fn other_flags(&self) -> impl Iterator<Item = String> {
+        let is_flag =
+            |name: &&&str| name.starts_with("VALIDATING_WEBHOOK_") || name.starts_with("CONVERSION_WEBHOOK_");
+        self.variables.iter().filter(is_flag).map(|name| name.to_lowercase().replace('_', "-"))
+    }
+
     /// Returns whether it may be given several times, which is the same as its texts separated by commas.
     pub fn is_list(&self) -> bool {
-        matches!(self.value, "HOSTS" | "URLS" | "NAMESPACES")
+        matches!(self.value, "FILES" | "HOSTS" | "URLS" | "NAMESPACES")
     }
 }
 
@@ -208,6 +215,14 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Port where the API server asks, over HTTPS";
         DIR "admission-server-certs-dir" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_CERTS_DIR"],
             "Directory with tls.crt, tls.key and ca.crt; without it the operator makes a certificate and keeps it in a Secret";
+        FILE "admission-server-cert" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_CERT", "VALIDATING_WEBHOOK_SERVER_CERT", "CONVERSION_WEBHOOK_SERVER_CERT"],
+            "File with the certificate, instead of tls.crt in that directory; files that are not named are sought beside it";
+        FILE "admission-server-key" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_KEY", "VALIDATING_WEBHOOK_SERVER_KEY", "CONVERSION_WEBHOOK_SERVER_KEY"],
+            "File with its private key, instead of tls.key";
+        FILE "admission-server-ca" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_CA", "VALIDATING_WEBHOOK_CA", "CONVERSION_WEBHOOK_CA"],
+            "File with the authorities that the API server has to trust, instead of ca.crt";
+        FILES "admission-server-client-ca" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_CLIENT_CA", "VALIDATING_WEBHOOK_CLIENT_CA", "CONVERSION_WEBHOOK_CLIENT_CA"],
+            "Files with authorities: only clients with a certificate of one of them are answered";
         NAME "webhook-service-name" = "addon-operator-webhooks", ["ADDON_OPERATOR_WEBHOOK_SERVICE_NAME", "VALIDATING_WEBHOOK_SERVICE_NAME", "CONVERSION_WEBHOOK_SERVICE_NAME"],
             "Service in the operator's namespace that leads to that port";
         URL "webhook-url" = "", ["ADDON_OPERATOR_WEBHOOK_URL"],

@@ -152,6 +152,8 @@ metrics! {
             "How long requests to repositories of module sources take, with the wait for their turn";
         histogram review_seconds = "webhook_review_seconds", &["binding", "webhook", "outcome"],
             "How long reviews of the API server take, with the wait for other hooks";
+        gauge certificate_end = "webhook_certificate_expires_seconds", &[],
+            "When the certificate of webhooks is not valid any more, in seconds since 1970";
         counter watch_errors = "kubernetes_client_watch_errors_total", &["error_type"], "Watches that broke";
         counter tasks_waiting = "tasks_held_back_total", &["queue", "module"],
             "Tasks that could not begin at once";

@@ -240,6 +240,10 @@ impl Telemetry {
                 let labels = [binding, &*webhook, outcome.as_str()];
                 self.metrics.review_seconds.observe(&labels, took.as_secs_f64());
             }
+            Notice::WebhookCertificateChanged { valid_for } => {
+                let end = jiff::Timestamp::now().as_duration().as_secs_f64() + valid_for.as_secs_f64();
+                self.metrics.certificate_end.set(&[], end);
+            }
             Notice::ReviewFailed { hook, webhook, failure } => {
                 log_failure(&failure, &format!("hook {hook} has no answer for webhook {webhook}"));
             }

@@ -1,21 +1,48 @@
 //! Certificates of the listener: how they are read and checked, and which one is shown.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 
 use super::error::WebhookError;
 
-/// The files of a directory with certificates.
+/// The files with a certificate, its key, and the authorities that the API server has to trust.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CertificateFiles {
+    /// The certificate, and those between it and the authority.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// The authorities.
+    pub ca: PathBuf,
+}
+
+impl CertificateFiles {
+    /// Returns the directories that they are in, each once.
+    pub(super) fn directories(&self) -> Vec<PathBuf> {
+        let mut directories: Vec<PathBuf> = [&self.cert, &self.key, &self.ca]
+            .into_iter()
+            .filter_map(|file| Some(file.parent()?.to_owned()))
+            .collect();
+        directories.sort();
+        directories.dedup();
+        directories
+    }
+}
+
+/// What is in a certificate, a key and authorities, for messages.
 const CERT: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const CA: &str = "ca.crt";
@@ -38,6 +65,8 @@ pub(super) struct Checked {
     pub(super) key: Arc<CertifiedKey>,
     /// What the API server has to trust: PEM.
     pub(super) ca: String,
+    /// How long it is valid.
+    pub(super) valid_for: Duration,
 }
 
 /// The certificate that is shown. It can be replaced while connections are open.
@@ -67,8 +96,8 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 }
 
 /// Checks a certificate as the API server will: its key fits, the authority signed it, it has the name `host`, and it is
-/// valid now.
-pub(super) fn check(given: &Given<'_>, host: &str) -> Result<Checked, WebhookError> {
+/// valid at `now`.
+pub(super) fn check(given: &Given<'_>, host: &str, now: Timestamp) -> Result<Checked, WebhookError> {
     let unusable = |problem: String| WebhookError::Unusable { place: given.place.to_owned(), problem };
     let certificates = |pem: &[u8], what: &str| -> Result<Vec<CertificateDer<'static>>, WebhookError> {
         let list = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
@@ -88,26 +117,107 @@ pub(super) fn check(given: &Given<'_>, host: &str) -> Result<Checked, WebhookErr
     let name = ServerName::try_from(host.to_owned()).map_err(|error| unusable(format!("{host}: {error}")))?;
     let (leaf, others) = chain.split_first().ok_or_else(|| unusable(format!("{CERT} is empty")))?;
     verifier
-        .verify_server_cert(leaf, others, &name, &[], UnixTime::now())
+        .verify_server_cert(leaf, others, &name, &[], UnixTime::since_unix_epoch(since_epoch(now)))
         .map_err(|error| unusable(format!("{CERT} is not accepted for {host}: {error}")))?;
+    let end = not_after(leaf)
+        .ok_or_else(|| unusable(format!("the time until which {CERT} is valid can't be read")))?;
+    let valid_for = Duration::try_from(end.duration_since(now)).unwrap_or_default();
     let key = CertifiedKey::from_der(chain, key, &provider())
         .map_err(|error| unusable(format!("{KEY} does not fit {CERT}: {error}")))?;
     let ca = String::from_utf8_lossy(given.ca).into_owned();
-    Ok(Checked { key: Arc::new(key), ca })
+    Ok(Checked { key: Arc::new(key), ca, valid_for })
 }
 
-/// Reads the certificate of a directory.
-pub(super) fn read(directory: &Path, host: &str) -> Result<Checked, WebhookError> {
-    let file = |name: &str| {
-        let path = directory.join(name);
-        read_file(&path).map_err(|source| WebhookError::File { path, source })
+fn since_epoch(time: Timestamp) -> Duration {
+    Duration::try_from(time.as_duration()).unwrap_or_default()
+}
+
+/// Returns the time until which a certificate is valid: `tbsCertificate.validity.notAfter` of RFC 5280.
+fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+    const VERSION: u8 = 0xa0;
+    const UTC_TIME: u8 = 0x17;
+    let (_, certificate, _) = element(certificate)?;
+    let (_, mut rest, _) = element(certificate)?;
+    if rest.first() == Some(&VERSION) {
+        rest = element(rest)?.2;
+    }
+    // The serial number, the algorithm and the issuer come before.
+    for _ in 0..3 {
+        rest = element(rest)?.2;
+    }
+    let (_, validity, _) = element(rest)?;
+    let (tag, text, _) = element(element(validity)?.2)?;
+    let text = std::str::from_utf8(text).ok()?;
+    // Years of two digits are those from 1950 to 2049.
+    let century = match text.get(..2) {
+        Some(year) if tag == UTC_TIME => {
+            if year < "50" {
+                "20"
+            } else {
+                "19"
+            }
+        }
+        _ => "",
     };
-    let (cert, key, ca) = (file(CERT)?, file(KEY)?, file(CA)?);
-    let place = directory.display().to_string();
-    check(&Given { place: &place, cert: &cert, key: &key, ca: &ca }, host)
+    jiff::fmt::strtime::parse("%Y%m%d%H%M%SZ", format!("{century}{text}"))
+        .ok()?
+        .to_datetime()
+        .ok()?
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .ok()
+        .map(|zoned| zoned.timestamp())
 }
 
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Returns the tag and the content of the first element in DER, and what comes behind it.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (tag, rest) = der.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    let (length, rest) = if *first < 0x80 {
+        (usize::from(*first), rest)
+    } else {
+        let (bytes, rest) =
+            rest.split_at_checked(usize::from(*first & 0x7f)).filter(|(bytes, _)| bytes.len() <= 4)?;
+        (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((*tag, content, rest))
+}
+
+/// Reads a certificate from its files.
+pub(super) fn read(files: &CertificateFiles, host: &str, now: Timestamp) -> Result<Checked, WebhookError> {
+    let (cert, key, ca) = (read_file(&files.cert)?, read_file(&files.key)?, read_file(&files.ca)?);
+    let place = files.cert.display().to_string();
+    check(&Given { place: &place, cert: &cert, key: &key, ca: &ca }, host, now)
+}
+
+/// Returns what lets clients in that show a certificate of one of the authorities in these files.
+pub(super) fn clients_of(files: &[PathBuf]) -> Result<Arc<dyn ClientCertVerifier>, WebhookError> {
+    let mut roots = rustls::RootCertStore::empty();
+    for path in files {
+        let pem = read_file(path)?;
+        let unusable =
+            |problem: String| WebhookError::Unusable { place: path.display().to_string(), problem };
+        let before = roots.len();
+        for authority in CertificateDer::pem_slice_iter(&pem) {
+            let authority = authority.map_err(|error| unusable(format!("it is no PEM: {error}")))?;
+            roots.add(authority).map_err(|error| unusable(error.to_string()))?;
+        }
+        if roots.len() == before {
+            return Err(unusable("it has no certificate".to_owned()));
+        }
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+    verifier.map_err(|error| WebhookError::Unusable {
+        place: "--admission-server-client-ca".to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, WebhookError> {
+    read_bytes(path).map_err(|source| WebhookError::File { path: path.to_owned(), source })
+}
+
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let bytes = std::fs::metadata(path)?.len();
     if bytes > LONGEST {
         let problem = format!("it has {bytes} bytes, more than the {LONGEST} that are read");
@@ -133,7 +243,7 @@ mod tests {
     fn problem(issued: &Issued, key: &str, ca: &str, host: &str) -> String {
         let given =
             Given { place: "x", cert: issued.cert.as_bytes(), key: key.as_bytes(), ca: ca.as_bytes() };
-        check(&given, host).map(drop).unwrap_err().to_string()
+        check(&given, host, Timestamp::now()).map(drop).unwrap_err().to_string()
     }
 
     #[test]
@@ -142,7 +252,7 @@ mod tests {
         let (own, other) = (issue(HOST, now).unwrap(), issue(HOST, now).unwrap());
         let given =
             Given { place: "x", cert: own.cert.as_bytes(), key: own.key.as_bytes(), ca: own.ca.as_bytes() };
-        check(&given, HOST).unwrap();
+        check(&given, HOST, now).unwrap();
         let cases = [
             (problem(&own, &other.key, &own.ca, HOST), "tls.key does not fit"),
             (problem(&own, &own.key, &other.ca, HOST), "is not accepted for hooks.ops.svc"),
@@ -164,10 +274,25 @@ mod tests {
         let given = |issued: &Issued| {
             let [cert, key, ca] =
                 [&issued.cert, &issued.key, &issued.ca].map(|text| text.clone().into_bytes());
-            check(&Given { place: "x", cert: &cert, key: &key, ca: &ca }, HOST).map(drop)
+            check(&Given { place: "x", cert: &cert, key: &key, ca: &ca }, HOST, now)
         };
-        given(&old).unwrap();
+        let left = given(&old).unwrap().valid_for.as_secs().abs_diff((life / 10).unsigned_abs().as_secs());
+        assert!(left <= 2, "the end is off by {left} s");
         let expired = issue(HOST, now - life - SignedDuration::from_hours(1)).unwrap();
-        assert!(given(&expired).unwrap_err().to_string().contains("xpired"));
+        assert!(given(&expired).map(drop).unwrap_err().to_string().contains("xpired"));
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_read_on_both_sides_of_2050_and_garbage_has_none() {
+        let end = |year: i32| {
+            let mut params = rcgen::CertificateParams::new(vec![HOST.to_owned()]).unwrap();
+            params.not_after = rcgen::date_time_ymd(year, 3, 4);
+            let key = rcgen::KeyPair::generate().unwrap();
+            not_after(params.self_signed(&key).unwrap().der()).unwrap().to_string()
+        };
+        assert_eq!([end(2049), end(2050)], ["2049-03-04T00:00:00Z", "2050-03-04T00:00:00Z"]);
+        for garbage in [&[][..], &[0x30], &[0x30, 0x85, 1, 1, 1, 1, 1], &[0x30, 0x02, 0x30, 0x00]] {
+            assert_eq!(not_after(garbage), None);
+        }
     }
 }

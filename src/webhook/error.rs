@@ -18,7 +18,7 @@ pub enum WebhookError {
     },
     /// A file of the directory with certificates can't be read.
     #[error(
-        "can't read {path}: {source} (--admission-server-certs-dir has to hold tls.crt, tls.key and ca.crt)"
+        "can't read {path}: {source} (--admission-server-certs-dir has to hold tls.crt, tls.key and ca.crt, unless other files are named)"
     )]
     File {
         /// The file.

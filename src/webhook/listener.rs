@@ -34,8 +34,8 @@ const BREATHER: Duration = Duration::from_millis(50);
 const LONGEST_REVIEW: usize = 8 << 20;
 const LONGEST_CONVERSION: usize = 64 << 20;
 
-/// How many of these bodies are read at a time.
-const BODIES: usize = 8;
+/// How many bytes the bodies have together that are read, or wait for their hooks. Further ones are read when there is room.
+const BODIES: usize = 2 * LONGEST_CONVERSION;
 
 /// Takes reviews.
 #[derive(Clone)]
@@ -112,7 +112,7 @@ impl Listener {
             return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type has to be application/json");
         }
         let timeout = head.uri.query().and_then(timeout);
-        let review = match self.read(&path, &head.headers, body).await {
+        let (review, _room) = match self.read(&path, &head.headers, body).await {
             Ok(review) => review,
             Err((status, message)) => return text(status, &message),
         };
@@ -142,32 +142,36 @@ impl Listener {
         }
     }
 
-    /// Reads a body as JSON.
+    /// Reads a body as JSON. Returns the room that it takes, too.
     async fn read(
         &self,
         path: &str,
         headers: &HeaderMap,
         body: Incoming,
-    ) -> Result<Arc<Value>, (StatusCode, String)> {
+    ) -> Result<(Arc<Value>, tokio::sync::OwnedSemaphorePermit), (StatusCode, String)> {
         let longest = if path.starts_with("/convert/") { LONGEST_CONVERSION } else { LONGEST_REVIEW };
         let too_long = || (StatusCode::PAYLOAD_TOO_LARGE, format!("a review has {longest} bytes at most"));
         let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         if announced.is_some_and(|length: usize| length > longest) {
             return Err(too_long());
         }
+        let room = u32::try_from(announced.unwrap_or(longest)).unwrap_or(u32::MAX);
         let reading = async {
-            let _place = self.bodies.acquire().await;
-            Limited::new(body, longest).collect().await
+            let room = Arc::clone(&self.bodies).acquire_many_owned(room).await;
+            (Limited::new(body, longest).collect().await, room)
         };
         let read = tokio::time::timeout(PATIENCE, reading).await;
         let slow = |_| (StatusCode::REQUEST_TIMEOUT, "the review did not come in time".to_owned());
-        let bytes = match read.map_err(slow)? {
+        let (read, room) = read.map_err(slow)?;
+        let bytes = match read {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Err(too_long()),
             Err(error) => return Err((StatusCode::BAD_REQUEST, format!("the body can't be read: {error}"))),
         };
+        let room = room.map_err(|_| (StatusCode::SERVICE_UNAVAILABLE, "the operator ends".to_owned()))?;
         let review = serde_json::from_slice(&bytes);
-        review.map(Arc::new).map_err(|_| (StatusCode::BAD_REQUEST, "Invalid JSON payload".to_owned()))
+        let review = review.map_err(|_| (StatusCode::BAD_REQUEST, "Invalid JSON payload".to_owned()))?;
+        Ok((Arc::new(review), room))
     }
 }
 

@@ -8,11 +8,14 @@
 
 mod authority;
 mod certificates;
+mod clock;
 mod error;
 mod listener;
 mod pending;
 mod registration;
 mod webhooks;
 
+pub use certificates::CertificateFiles;
+pub use clock::Clock;
 pub use error::WebhookError;
 pub use webhooks::{Options, Webhooks, uninstall};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{Event, Failure, FailureKind, ReviewId, WebhookClient, WebhookRegistration};
+use engine::{Event, Failure, FailureKind, ReviewId, WebhookCertificate, WebhookClient, WebhookRegistration};
 use jiff::Timestamp;
 use kube::Client;
 use notify::Watcher as _;
@@ -16,7 +16,10 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use super::authority::{Issued, issue};
-use super::certificates::{Checked, Given, Shown, bundle, check, provider, read};
+use super::certificates::{
+    CertificateFiles, Checked, Given, Shown, bundle, check, clients_of, provider, read,
+};
+use super::clock::Clock;
 use super::error::WebhookError;
 use super::listener::Listener;
 use super::pending::{Outcome, PendingReviews};
@@ -42,14 +45,18 @@ const RENEW_AT: &str = "addon-operator.io/renew-at";
 pub struct Options {
     /// The address and the port; 0 for a free one.
     pub address: (String, u16),
-    /// The directory with `tls.crt`, `tls.key` and `ca.crt`; `None` for a certificate of our own.
-    pub certificates: Option<PathBuf>,
+    /// The files with the certificate; `None` for a certificate of our own.
+    pub certificates: Option<CertificateFiles>,
+    /// The files with authorities that clients must have a certificate of; without any, every client is answered.
+    pub client_authorities: Vec<PathBuf>,
     /// The operator's namespace.
     pub namespace: String,
     /// The name of the configurations.
     pub name: String,
     /// Where the API server reaches the listener. The port 0 of a URL stands for the port of the listener.
     pub client: WebhookClient,
+    /// What time it is for certificates.
+    pub clock: Clock,
 }
 
 /// Takes reviews and tells the API server of it.
@@ -113,16 +120,16 @@ impl Webhooks {
         self.pending.answer(id, outcome);
     }
 
-    /// Begins to take reviews. Returns the certificates that the API server has to trust, as PEM in base64.
+    /// Begins to take reviews. Returns the certificate that it takes them with.
     ///
     /// # Errors
     ///
     /// When there is no certificate that the API server would accept, or the port can't be listened on.
-    pub async fn serve(&self, inbox: &Inbox) -> Result<Arc<str>, Failure> {
+    pub async fn serve(&self, inbox: &Inbox) -> Result<WebhookCertificate, Failure> {
         self.start(inbox).await.map_err(|error| failure(&error))
     }
 
-    async fn start(&self, inbox: &Inbox) -> Result<Arc<str>, WebhookError> {
+    async fn start(&self, inbox: &Inbox) -> Result<WebhookCertificate, WebhookError> {
         let host = self.options.host();
         let certificates = Certificates { options: self.options.clone(), requests: self.requests.clone() };
         let (checked, renew_at) = certificates.first(&host).await?;
@@ -131,15 +138,19 @@ impl Webhooks {
             rustls::ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
         let unusable =
             |error: rustls::Error| WebhookError::Unusable { place: host.clone(), problem: error.to_string() };
-        let mut tls =
-            versions.map_err(unusable)?.with_no_client_auth().with_cert_resolver(Arc::clone(&shown) as _);
+        let tls = versions.map_err(unusable)?;
+        let tls = match self.options.client_authorities.as_slice() {
+            [] => tls.with_no_client_auth(),
+            files => tls.with_client_cert_verifier(clients_of(files)?),
+        };
+        let mut tls = tls.with_cert_resolver(Arc::clone(&shown) as _);
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let listener = Arc::clone(&self.listener);
         let answering = Listener::new(TlsAcceptor::from(Arc::new(tls)), self.pending.clone(), inbox.clone());
         let listening = tokio::spawn(async move {
             lasting("the listener of webhooks", || answering.clone().listen(Arc::clone(&listener))).await;
         });
-        let ca_bundle = bundle(&checked.ca);
+        let (ca_bundle, valid_for) = (bundle(&checked.ca), checked.valid_for);
         let renewal =
             Renewal { certificates, serving: Arc::clone(&self.serving), inbox: inbox.clone(), host };
         let renewing = tokio::spawn(renewal.follow(checked, renew_at));
@@ -150,7 +161,7 @@ impl Webhooks {
             tasks: vec![listening, renewing],
         };
         *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = Some(serving);
-        Ok(ca_bundle)
+        Ok(WebhookCertificate { ca_bundle, valid_for })
     }
 
     /// Tells the API server which webhooks there are.
@@ -248,8 +259,8 @@ struct Certificates {
 impl Certificates {
     /// Returns the certificate to begin with, and when it is to be renewed, if that is our business.
     async fn first(&self, host: &str) -> Result<(Checked, Option<Timestamp>), WebhookError> {
-        if let Some(directory) = &self.options.certificates {
-            return Ok((read(directory, host)?, None));
+        if let Some(files) = &self.options.certificates {
+            return Ok((read(files, host, self.options.clock.now())?, None));
         }
         let (checked, renew_at) = self.own(host, None).await?;
         Ok((checked, Some(renew_at)))
@@ -264,14 +275,15 @@ impl Certificates {
         loop {
             attempts += 1;
             let found = self.requests.get(&self.options.secret_path()).await.map_err(secret)?;
-            let known = found.as_ref().and_then(|found| usable(found, &name, host));
+            let now = self.options.clock.now();
+            let known = found.as_ref().and_then(|found| usable(found, &name, host, now));
             if let Some((checked, renew_at)) = &known
-                && *renew_at > Timestamp::now()
+                && *renew_at > now
                 && outworn.is_none_or(|outworn| outworn != checked.ca)
             {
                 return Ok((checked.clone(), *renew_at));
             }
-            let issued = issue(host, Timestamp::now())?;
+            let issued = issue(host, now)?;
             // The API server goes on to trust the certificate that is shown until it knows the new one.
             let older =
                 known.as_ref().and_then(|(checked, _)| first_certificate(&checked.ca)).unwrap_or_default();
@@ -285,6 +297,7 @@ impl Certificates {
                     ca: ca.as_bytes(),
                 },
                 host,
+                now,
             )?;
             match self.write(found.as_ref(), &issued, &ca).await {
                 Ok(()) => return Ok((checked, issued.renew_at)),
@@ -325,12 +338,12 @@ impl Certificates {
 }
 
 /// Returns the certificate of a Secret and when it is to be renewed, if it can be used.
-fn usable(secret: &Value, name: &str, host: &str) -> Option<(Checked, Timestamp)> {
+fn usable(secret: &Value, name: &str, host: &str, now: Timestamp) -> Option<(Checked, Timestamp)> {
     let field = |field: &str| STANDARD.decode(secret.pointer("/data")?.get(field)?.as_str()?).ok();
     let (cert, key, ca) = (field("tls.crt")?, field("tls.key")?, field("ca.crt")?);
     let renew_at = secret.pointer("/metadata/annotations")?.get(RENEW_AT)?.as_str()?.parse().ok()?;
     let place = format!("Secret {name}");
-    match check(&Given { place: &place, cert: &cert, key: &key, ca: &ca }, host) {
+    match check(&Given { place: &place, cert: &cert, key: &key, ca: &ca }, host, now) {
         Ok(checked) => Some((checked, renew_at)),
         Err(error) => {
             tracing::warn!("{error}; a new one is made");
@@ -356,12 +369,13 @@ struct Renewal {
 
 impl Renewal {
     async fn follow(self, mut current: Checked, mut renew_at: Option<Timestamp>) {
-        if let Some(directory) = self.certificates.options.certificates.clone() {
-            return self.follow_files(directory, current).await;
+        if let Some(files) = self.certificates.options.certificates.clone() {
+            return self.follow_files(files, current).await;
         }
+        let clock = self.certificates.options.clock.clone();
         loop {
-            let wait = renew_at.map_or(RENEW_AGAIN, until);
-            tokio::time::sleep(wait).await;
+            let again = || clock.now().checked_add(RENEW_AGAIN).unwrap_or(Timestamp::MAX);
+            clock.until(renew_at.unwrap_or_else(again)).await;
             match self.certificates.own(&self.host, Some(&current.ca)).await {
                 Ok((checked, next)) => {
                     renew_at = Some(next);
@@ -376,7 +390,7 @@ impl Renewal {
         }
     }
 
-    async fn follow_files(&self, directory: PathBuf, mut current: Checked) {
+    async fn follow_files(&self, files: CertificateFiles, mut current: Checked) {
         let (signal, mut changes) = tokio::sync::mpsc::channel(1);
         let notifier = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Reading is no change. A full channel already holds the signal.
@@ -384,13 +398,15 @@ impl Renewal {
                 let _ = signal.try_send(());
             }
         });
+        let directories = files.directories();
         let watched = notifier.and_then(|mut watcher| {
-            watcher.watch(&directory, notify::RecursiveMode::NonRecursive).map(|()| watcher)
+            let watch = |directory: &PathBuf| watcher.watch(directory, notify::RecursiveMode::NonRecursive);
+            directories.iter().try_for_each(watch).map(|()| watcher)
         });
         let _guard = match watched {
             Ok(guard) => guard,
             Err(source) => {
-                let error = WebhookError::Watch { path: directory, source };
+                let error = WebhookError::Watch { path: files.cert, source };
                 return tracing::warn!("{error}; a new certificate is used after a restart");
             }
         };
@@ -402,7 +418,7 @@ impl Renewal {
             }
             while tokio::time::timeout(PAUSE, changes.recv()).await.is_ok_and(|change| change.is_some()) {}
             is_changed = false;
-            match read(&directory, &self.host) {
+            match read(&files, &self.host, self.certificates.options.clock.now()) {
                 Ok(checked) if checked.key.cert == current.key.cert && checked.ca == current.ca => {}
                 Ok(checked) => {
                     current = checked.clone();
@@ -417,19 +433,15 @@ impl Renewal {
     fn renewed(&self, checked: Checked) {
         let mut serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(serving) = &mut *serving else { return };
-        let ca_bundle = bundle(&checked.ca);
+        let (ca_bundle, valid_for) = (bundle(&checked.ca), checked.valid_for);
         if serving.ca_bundle == ca_bundle {
             // It is trusted already.
             serving.shown.replace(checked.key);
-            return;
+        } else {
+            serving.ca_bundle = Arc::clone(&ca_bundle);
+            serving.next = Some(checked);
         }
-        serving.ca_bundle = Arc::clone(&ca_bundle);
-        serving.next = Some(checked);
-        self.inbox.answer(Event::WebhookCertificateRenewed { ca_bundle });
+        let certificate = WebhookCertificate { ca_bundle, valid_for };
+        self.inbox.answer(Event::WebhookCertificateRenewed { certificate });
     }
-}
-
-/// Returns how long it is until a time.
-fn until(time: Timestamp) -> Duration {
-    Duration::try_from(time.duration_since(Timestamp::now())).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Six incidents, and what an administrator sees of each: status, why, `/queue`, the page, log and metrics.
+//! Incidents, and what an administrator sees of each: status, why, `/queue`, the page, log and metrics.
 //!
 //! The engine, the driver, telemetry and HTTP are those of production; the outside is a stage, and time stands still.
 
@@ -13,11 +13,13 @@ use addon_operator::http;
 use addon_operator::telemetry::{Telemetry, log};
 use axum::Router;
 use axum::body::Body;
+use engine::hook::response::AdmissionResponse;
+use engine::hook::spec::FailurePolicy;
 use engine::hook::{HookKind, config};
 use engine::{
     Catalog, Config, ConfigData, ConfigObject, Drift, Effect, EnabledFlag, Engine, Event, Failure,
-    FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome, Scope,
-    Verdict,
+    FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome,
+    ReviewId, Scope, Verdict, WebhookCertificate, WebhookClient, WebhookConfig,
 };
 use http_body_util::BodyExt;
 use insta::assert_snapshot;
@@ -64,6 +66,12 @@ impl Stage {
             }
             Effect::RunHook { run, .. } => {
                 Event::HookFinished { run: *run, outcome: Ok(HookOutput::default()), usage: None }
+            }
+            Effect::RegisterWebhooks { run, .. } => Event::WebhooksRegistered { run: *run, outcome: Ok(()) },
+            Effect::ServeWebhooks { run } => {
+                let valid_for = Duration::from_hours(3 * 24);
+                let certificate = WebhookCertificate { ca_bundle: "Y2E=".into(), valid_for };
+                Event::WebhooksServed { run: *run, outcome: Ok(certificate) }
             }
             Effect::StartMonitor { monitor, .. } => Event::Listed { lists: vec![(*monitor, Vec::new())] },
             Effect::UpgradeRelease { run, .. } => {
@@ -172,12 +180,20 @@ struct Operator {
 
 impl Operator {
     fn start(hook_config: &str, script: impl FnMut(&Effect) -> Option<Event> + Send + 'static) -> Self {
+        Self::with_config(Config::default(), hook_config, script)
+    }
+
+    fn with_config(
+        config: Config,
+        hook_config: &str,
+        script: impl FnMut(&Effect) -> Option<Event> + Send + 'static,
+    ) -> Self {
         let (log, heard) = log::capture();
         let guard = tracing::subscriber::set_default(log);
         let telemetry = Arc::new(Telemetry::new("addon_operator_").unwrap());
         let (inbox, questions, channels) = driver::channels();
         let (stop, shutdown) = watch::channel(false);
-        let settings = Config { namespace: "ops".to_owned(), ..Config::default() };
+        let settings = Config { namespace: "ops".to_owned(), ..config };
         let engine = Engine::new(settings, catalog(hook_config));
         let stage = Stage { telemetry: Arc::clone(&telemetry), script: Box::new(script), revision: 0 };
         let started = vec![
@@ -925,4 +941,53 @@ async fn a_module_is_parked() {
     addon_operator_modules_absent_resources_total{module="web",resource="ops/ConfigMap/web"} 3
     addon_operator_tasks_queue_length{queue="main"} 0
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_denies_everything_and_its_certificate_ends_soon() {
+    let webhooks = WebhookConfig {
+        name: "ours".to_owned(),
+        client: WebhookClient::Service("hooks".to_owned()),
+        failure_policy: FailurePolicy::Fail,
+        concurrency: 2,
+        waiting: 10,
+    };
+    let config = Config { webhooks: Some(webhooks), ..Config::default() };
+    let denies = "kubernetesValidating: [{name: pods.example.com, rules: [{apiGroups: [''], apiVersions: [v1], \
+                  resources: [pods], operations: [CREATE]}]}]";
+    let operator = Operator::with_config(config, denies, |effect| match effect {
+        Effect::RunHook { run, .. } => {
+            let response =
+                AdmissionResponse { message: "hunter22-hunter22".to_owned(), ..Default::default() };
+            let output = HookOutput { admission: Some(Box::new(response)), ..HookOutput::default() };
+            Some(Event::HookFinished { run: *run, outcome: Ok(output), usage: None })
+        }
+        _ => None,
+    });
+    operator.after(1).await;
+    for id in 1..=12 {
+        let request = json!({"uid": format!("u{id}"), "operation": "CREATE", "object": {}});
+        let review =
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+        let (id, webhook) = (ReviewId::new(id), "/validate/pods.example.com".to_owned());
+        let review = Event::ReviewRequested { id, webhook, review: Arc::new(review), timeout: None };
+        operator.inbox.event(review).await;
+        operator.after(1).await;
+    }
+    let report = operator.report(&["webhook_review_seconds_count", "webhook_certificate"]).await;
+    for expected in [
+        // status and /queue
+        "! webhook pods.example.com denies everything for 18 s, 12 requests in a row\n",
+        "do: look whether hook web/hooks/a.sh means that; `start --uninstall-webhooks` lets writes go on",
+        "! certificate of webhooks is valid for 2 d only\n",
+        "do: write a new one into --admission-server-certs-dir;",
+        // the page
+        "Needs a look (2)",
+        "webhook pods.example.com denies everything for 18 s, 12 requests in a row — What to do: look whether",
+        // metrics, which alerts are made of
+        "webhook_review_seconds_count{binding=\"kubernetesValidating\",outcome=\"denied\",webhook=\"pods.example.com\"} 12",
+        "webhook_certificate_expires_seconds ",
+    ] {
+        assert!(report.contains(expected), "{expected}:\n{report}");
+    }
 }

@@ -70,6 +70,7 @@ mod terminal;
 mod testing;
 mod watch_faults;
 mod watches;
+mod webhook_listener;
 mod webhooks;
 
 /// The heap of the program: the limits of filters are counted in it.

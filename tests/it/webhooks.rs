@@ -168,6 +168,8 @@ async fn f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_
     let options = webhook::Options {
         address: ("127.0.0.1".to_owned(), 0),
         certificates: None,
+        client_authorities: Vec::new(),
+        clock: webhook::Clock::default(),
         namespace: "ops".to_owned(),
         name: "addon-operator-ops".to_owned(),
         client: engine::WebhookClient::Url("https://127.0.0.1:0".to_owned()),

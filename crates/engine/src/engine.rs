@@ -262,7 +262,9 @@ impl Engine {
             Event::WatchRestored { monitor } if webhooks.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, Webhooks::watch_title(), None);
             }
-            Event::WebhookCertificateRenewed { ca_bundle } => webhooks.certificate_renewed(ca_bundle),
+            Event::WebhookCertificateRenewed { certificate } => {
+                webhooks.certificate_renewed(lower.cx, certificate);
+            }
             Event::WebhooksRegistered { run, outcome } => webhooks.registered(lower.cx, run, outcome),
             Event::WebhooksServed { run, outcome } => webhooks.served(lower.cx, run, outcome),
             Event::WatchFailed { monitor, failure } if sources.owns(monitor) => {
@@ -366,6 +368,9 @@ impl Engine {
         let Self { queues, configuration, bindings, modules, webhooks, cx, .. } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         webhooks.advance(modules, &mut lower, (is_ready, is_ending));
+        for news in webhooks.take_news() {
+            modules.webhook_changed(&mut lower, &news.hook, (news.is_warning, &news.message));
+        }
     }
 
     /// Goes on with a review whose hook has ended.
@@ -403,7 +408,7 @@ impl Engine {
                 module::report_review(cx, &answered.hook.id, answered.binding(), usage, HookEnd::Error);
                 let scope = &answered.hook.id.scope;
                 let failure = self.configuration.told(failure, scope.module(), None);
-                Webhooks::failed(cx, answered, failure);
+                webhooks.failed(cx, answered, failure);
             }
             Carried::Done { usage, changed, flags_changed } => {
                 let id = answered.hook.id.clone();
@@ -1114,6 +1119,7 @@ impl Engine {
                 self.sources.add_queue_view(&mut queues, now);
                 self.controllers.add_queue_views(&mut queues, now);
                 self.repositories.add_queue_view(&mut queues, now);
+                self.webhooks.add_queue_view(&mut queues, now);
                 queues
             },
             sources: self.sources.views(now),
@@ -1125,7 +1131,7 @@ impl Engine {
             },
             watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
             broken_own_watches: self.bindings.broken_own_watches(now),
-            webhooks: self.webhooks.view(),
+            webhooks: self.webhooks.view(now),
             converge: self.converge_view(now),
             config_problems: self.configuration.problem_views(now),
             file_problems: self.modules.file_problems(),

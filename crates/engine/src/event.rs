@@ -288,8 +288,8 @@ pub enum Event {
     },
     /// The certificate of the webhooks was renewed.
     WebhookCertificateRenewed {
-        /// The certificates that the API server has to trust now: PEM in base64.
-        ca_bundle: Arc<str>,
+        /// The new one.
+        certificate: WebhookCertificate,
     },
     /// Answers [`RegisterWebhooks`](crate::Effect::RegisterWebhooks).
     WebhooksRegistered {
@@ -302,8 +302,8 @@ pub enum Event {
     WebhooksServed {
         /// The attempt.
         run: RunId,
-        /// The certificates that the API server has to trust: PEM in base64. Or why nothing is served.
-        outcome: Result<Arc<str>, Failure>,
+        /// The certificate that reviews are taken with, or why none are taken.
+        outcome: Result<WebhookCertificate, Failure>,
     },
     /// A watch could not be opened or broke; the adapter goes on trying.
     WatchFailed {
@@ -482,4 +482,13 @@ impl fmt::Debug for ConfigData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
+}
+
+/// The certificate that reviews are taken with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WebhookCertificate {
+    /// The certificates that the API server has to trust: PEM in base64.
+    pub ca_bundle: Arc<str>,
+    /// How long it is valid from now on.
+    pub valid_for: Duration,
 }

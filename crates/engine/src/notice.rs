@@ -210,6 +210,11 @@ pub enum Notice {
         /// How long it took, the wait for other hooks too.
         took: Duration,
     },
+    /// Reviews are taken with another certificate.
+    WebhookCertificateChanged {
+        /// How long it is valid from now on.
+        valid_for: Duration,
+    },
     /// A hook that the API server asked failed.
     ReviewFailed {
         /// The hook.

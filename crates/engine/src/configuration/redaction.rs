@@ -63,7 +63,8 @@ impl Configuration {
             | Notice::TaskStarted { .. }
             | Notice::TaskStopped { .. }
             | Notice::ReconcileKeysChanged { .. }
-            | Notice::WatchRestored { .. } => return,
+            | Notice::WatchRestored { .. }
+            | Notice::WebhookCertificateChanged { .. } => return,
         };
         if self.config.quote_values {
             return;

@@ -136,6 +136,7 @@ pub(super) struct Announcements {
     warnings: Sort,
     broken_watches: Recent,
     restored_watches: Recent,
+    webhooks: Recent,
     /// How many changes there were in the converge that is under way, by what they were.
     changes: [usize; <Change as strum::EnumCount>::COUNT],
 }
@@ -147,6 +148,7 @@ impl Default for Announcements {
             warnings: Sort::new(LIMIT_OF_WARNINGS),
             broken_watches: Recent::default(),
             restored_watches: Recent::default(),
+            webhooks: Recent::default(),
             changes: Default::default(),
         }
     }
@@ -202,6 +204,21 @@ impl Announcements {
     pub(super) fn watch_restored(&mut self, cx: &mut Context, message: String) {
         if self.news.admit(&mut self.restored_watches, cx.now) {
             announce(cx, false, "WatchRestored", message);
+        }
+    }
+
+    /// Announces that a webhook fails or denies everything, or does not any more, unless there were too many lately.
+    pub(super) fn webhook_changed(
+        &mut self,
+        cx: &mut Context,
+        module: Option<&ModuleName>,
+        (warning, message): (bool, String),
+    ) {
+        let sort = if warning { &mut self.warnings } else { &mut self.news };
+        if sort.admit(&mut self.webhooks, cx.now) {
+            let reason = if warning { "WebhookFailed" } else { "WebhookRecovered" };
+            let (module, source, object) = (module.cloned(), None, None);
+            cx.push(Effect::Announce(Announcement { module, source, object, warning, reason, message }));
         }
     }
 

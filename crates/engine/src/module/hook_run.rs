@@ -14,7 +14,7 @@ use crate::hook::context::Trigger as ContextTrigger;
 use crate::hook::snapshot::Change;
 use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle};
-use crate::name::{BindingKey, HookId, QueueName, RunId};
+use crate::name::{BindingKey, HookId, QueueName, RunId, TaskId};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{Next, Queues, Reason};
 use crate::task::{Answer, BindingType, HookInFlight, HookRun, HookStage, Task, TaskHead, Trigger};
@@ -96,7 +96,7 @@ impl Modules {
         lower: &mut Lower<'_>,
         hook: &Arc<Hook>,
         (context, binding_type): (BindingContext, BindingType),
-        patience: Duration,
+        (task, patience): (TaskId, Duration),
     ) -> Result<(RunId, Effect), Reason> {
         let contexts = vec![context];
         let not_now =
@@ -105,7 +105,7 @@ impl Modules {
             return Err(reason);
         }
         let labels = RunLabels {
-            task: lower.cx.ids.task(),
+            task,
             queue: QueueName::from(""),
             binding_type: binding_type.as_str(),
             binding: contexts.first().map_or_else(|| "".into(), |context| Arc::clone(&context.binding)),

@@ -4,7 +4,7 @@ use super::watch_events::look_again;
 use super::{Lower, Modules};
 use crate::binding::Restored;
 use crate::failure::{Failure, FailureKind};
-use crate::name::MonitorId;
+use crate::name::{HookId, MonitorId};
 use crate::notice::Notice;
 use crate::view::span;
 
@@ -75,6 +75,17 @@ impl Modules {
         }
         let failure = failure.prefaced(&format!("watch of {watch}"));
         lower.cx.notify(Notice::WatchFailed { monitor: None, failure });
+    }
+
+    /// Writes a Kubernetes Event about a webhook that fails or denies everything, or does not any more.
+    pub(crate) fn webhook_changed(
+        &mut self,
+        lower: &mut Lower<'_>,
+        hook: &HookId,
+        (is_warning, message): (bool, &str),
+    ) {
+        let message = without_values(lower, message);
+        self.announcements.webhook_changed(lower.cx, hook.scope.module(), (is_warning, message));
     }
 
     fn report_restored(&mut self, lower: &mut Lower<'_>, watch: String, restored: Restored) {

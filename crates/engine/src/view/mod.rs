@@ -111,7 +111,11 @@ impl View {
             of_config.extend(&mut module.config_problem);
         }
         let of_config = of_config.into_iter().map(|problem| &mut problem.failure);
-        for failure in of_modules.into_iter().chain(of_config).chain(&mut self.file_problems) {
+        let of_webhooks =
+            self.webhooks.streaks.iter_mut().filter_map(|streak| streak.failure.as_mut().map(Arc::make_mut));
+        for failure in
+            of_modules.into_iter().chain(of_config).chain(&mut self.file_problems).chain(of_webhooks)
+        {
             if let Some(masked) = failure.masked.take() {
                 *failure = Arc::unwrap_or_clone(masked);
             }
@@ -131,6 +135,25 @@ pub struct WebhooksView {
     pub running: usize,
     /// How many reviews wait for a hook.
     pub waiting: usize,
+    /// Those that let nothing pass.
+    pub streaks: Vec<WebhookStreakView>,
+    /// How long the certificate is valid; zero if it is not any more. `None` while nothing is served.
+    pub certificate_ends_in: Option<Duration>,
+}
+
+/// A webhook that lets nothing pass: it fails, or it denied many requests in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebhookStreakView {
+    /// The name of the webhook, or of the definition whose objects are converted.
+    pub webhook: Arc<str>,
+    /// Its hook.
+    pub hook: HookId,
+    /// How many requests in a row did not pass.
+    pub count: u32,
+    /// How long ago the first of them was.
+    pub since: Duration,
+    /// Why the last one has no answer; `None` if the hook denied it. Can hold secrets.
+    pub failure: Option<Arc<Failure>>,
 }
 
 /// A queue.

@@ -1,10 +1,11 @@
 //! What a person should look at, and what to do about it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
-use super::{ModuleView, QueueView, SourceView, TaskView, View, WatchView};
+use super::{ModuleView, QueueView, SourceView, TaskView, View, WatchView, WebhookStreakView};
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
@@ -22,6 +23,9 @@ pub(super) const OPENED_AGAIN: &str = "look whether the API server answers and w
 /// What to do about webhooks that are not registered.
 const REGISTERED_AGAIN: &str =
     "look whether the API server answers and what it refuses; they are registered again by themselves";
+
+/// How long before its end a certificate of webhooks is told of. One of our own is renewed months before.
+const LAST_DAYS: Duration = Duration::from_hours(7 * 24);
 
 /// Something that needs a person, or soon may.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -95,6 +99,9 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         advice: "give one of them another name; all else is served".to_owned(),
         module: hook.scope.module().cloned(),
     }));
+    problems.extend(view.webhooks.streaks.iter().map(|streak| webhook_problem(streak, format)));
+    let ends_in = view.webhooks.certificate_ends_in;
+    problems.extend(ends_in.filter(|left| *left < LAST_DAYS).map(certificate_problem));
     let more = view.warnings.len().saturating_sub(WARNINGS);
     let more = (more > 0).then(|| format!("{more} more; the log has all"));
     let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (format.show)(warning)).chain(more);
@@ -105,6 +112,37 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         module: None,
     }));
     problems
+}
+
+fn certificate_problem(left: Duration) -> Problem {
+    Problem {
+        about: "certificate of webhooks".to_owned(),
+        what: if left.is_zero() {
+            "is not valid any more: no webhook is asked".to_owned()
+        } else {
+            format!("is valid for {} only", span(left))
+        },
+        advice: "write a new one into --admission-server-certs-dir; one of the operator's own is renewed by itself, and the log says why that fails".to_owned(),
+        module: None,
+    }
+}
+
+fn webhook_problem(streak: &WebhookStreakView, format: Format<'_>) -> Problem {
+    let WebhookStreakView { webhook, hook, count, since, failure } = streak;
+    let since = span(*since);
+    let (what, advice) = if let Some(failure) = failure {
+        let usual = || {
+            format!(
+                "correct hook {hook}, the log has its output; the failure policy says what becomes of requests meanwhile"
+            )
+        };
+        let what = format!("has no answer for {since}, {count} times in a row: {}", format.failure(failure));
+        (what, failure.advice.clone().unwrap_or_else(usual))
+    } else {
+        let what = format!("denies everything for {since}, {count} requests in a row");
+        (what, format!("look whether hook {hook} means that; `start --uninstall-webhooks` lets writes go on"))
+    };
+    Problem { about: format!("webhook {webhook}"), what, advice, module: hook.scope.module().cloned() }
 }
 
 fn memory_problem(memory: ShortMemory) -> Problem {

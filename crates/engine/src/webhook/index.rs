@@ -124,6 +124,11 @@ impl WebhookIndex {
         &self.problems
     }
 
+    /// Returns whether an admission webhook or a conversion has this name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.conversions.contains_key(name) || self.admissions.iter().any(|known| &*known.name == name)
+    }
+
     /// Returns whether nothing is served.
     pub(super) fn is_empty(&self) -> bool {
         self.admissions.is_empty() && self.conversions.is_empty()

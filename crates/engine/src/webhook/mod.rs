@@ -8,15 +8,20 @@
 //! review ─▶ request ─▶ reviews ─▶ run of a hook, beside the queues ─▶ response
 //!                       ▲
 //!                  conversion: rules, paths, what has to be the same afterwards
+//! health: webhooks that fail or deny everything
 //! ```
 
 mod conversion;
+mod health;
 mod index;
 mod registrar;
 mod registration;
 mod request;
+mod response;
+mod review;
 mod reviews;
 mod webhooks;
 
-pub(crate) use reviews::{Answered, Response, Stage};
+pub(crate) use response::Response;
+pub(crate) use reviews::{Answered, Stage};
 pub(crate) use webhooks::Webhooks;

@@ -6,21 +6,25 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::health::WebhookChange;
 use super::index::{Target, WebhookIndex};
 use super::registrar::{Registrar, Wanted};
-use super::reviews::{Answered, Response, Review, Reviews, Running, Stage, answer_with, refuse};
+use super::response::Response;
+use super::review::Review;
+use super::reviews::{Answered, Reviews, Running, Stage, refuse};
 use crate::config::Config;
 use crate::configuration::Prepared;
 use crate::context::Context;
 use crate::effect::{Effect, RefusalReason, ReviewRefusal};
-use crate::event::HookOutput;
+use crate::event::{HookOutput, WebhookCertificate};
 use crate::failure::Failure;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::module::{Lower, Modules};
 use crate::name::{MonitorId, ReviewId, RunId};
 use crate::notice::{Notice, ReviewEnd};
+use crate::queue::Reason;
 use crate::time::Time;
-use crate::view::WebhooksView;
+use crate::view::{QueueView, WebhooksView};
 
 /// How long the API server waits for a conversion.
 const CONVERSION: Duration = Duration::from_secs(30);
@@ -39,6 +43,8 @@ pub(crate) struct Webhooks {
     asked: Option<(bool, bool)>,
     registrar: Registrar,
     reviews: Reviews,
+    /// When the certificate is not valid any more.
+    certificate_ends: Option<Time>,
 }
 
 impl Webhooks {
@@ -65,6 +71,7 @@ impl Webhooks {
                 let scope = hook.scope.clone();
                 lower.cx.notify(Notice::Warned { scope, message: problem.clone() });
             }
+            self.reviews.health.retain(|webhook| self.index.has_name(webhook));
             self.registrar.mark_dirty();
         }
         let is_ignoring = !is_ready || is_ending;
@@ -87,6 +94,7 @@ impl Webhooks {
     /// Starts the hooks of reviews, as many as may run at a time.
     fn start_hooks(&mut self, modules: &Modules, lower: &mut Lower<'_>, most: usize) {
         let mut passed: Option<(Time, ReviewId)> = None;
+        self.reviews.due = None;
         while self.reviews.running.len() < most {
             let from = passed.map_or(Bound::Unbounded, Bound::Excluded);
             let next = self.reviews.waiting.range((from, Bound::Unbounded)).next();
@@ -101,14 +109,24 @@ impl Webhooks {
             };
             let patience = review.deadline.since(lower.cx.now);
             // A hook that can't run yet does not hold up others.
-            let Ok((run, effect)) = modules.review_run(lower, &hook, (context, binding_type), patience)
-            else {
-                continue;
+            let task = review.task;
+            let started = modules.review_run(lower, &hook, (context, binding_type), (task, patience));
+            let (run, effect) = match started {
+                Ok(started) => started,
+                Err(reason) => {
+                    let due = if let Reason::Rate { until } = reason { Some(until) } else { None };
+                    self.reviews.due = self.reviews.due.into_iter().chain(due).min();
+                    continue;
+                }
             };
+            let (webhook, times) = (Arc::clone(&review.webhook), (review.begun, lower.cx.now));
             let review = self.reviews.waiting.remove(&key);
             let running = Running {
                 hook,
                 binding: binding_type.as_str(),
+                webhook,
+                task,
+                times,
                 stage: Stage::Process,
                 review,
                 deadline: key.0,
@@ -133,7 +151,7 @@ impl Webhooks {
                 cx.push(Effect::AnswerReview { id, outcome: Err(ReviewRefusal { reason, message }) });
             }
             Ok((review, problem)) => match review.answer_now(problem.as_deref()) {
-                Some((answer, end)) => answer_with(cx, &review, answer, end),
+                Some(answer) => self.reviews.answer(cx, &review, None, answer),
                 None => self.reviews.wait(review),
             },
         }
@@ -141,7 +159,7 @@ impl Webhooks {
 
     fn read(
         &self,
-        cx: &Context,
+        cx: &mut Context,
         (id, path): (ReviewId, String),
         body: &Value,
         timeout: Option<Duration>,
@@ -164,7 +182,8 @@ impl Webhooks {
             Target::Conversion(_) => CONVERSION,
         };
         let patience = timeout.unwrap_or(configured).min(configured).saturating_sub(WAY_BACK);
-        Review::read((id, path), body, &target, &self.index, (cx.now, cx.now + patience))
+        let (now, task) = (cx.now, cx.ids.task());
+        Review::read((id, task, path), body, &target, &self.index, (now, now + patience))
     }
 
     /// Forgets a review that nobody waits for any more.
@@ -181,7 +200,7 @@ impl Webhooks {
     /// nobody waits any more.
     pub(crate) fn take_response(answered: &Answered, output: &mut HookOutput) -> Response {
         let response = Response::take(output);
-        if answered.is_dry_run() {
+        if answered.changes_nothing() {
             *output = HookOutput::default();
         }
         response
@@ -204,8 +223,8 @@ impl Webhooks {
     }
 
     /// Answers a review whose hook failed.
-    pub(crate) fn failed(cx: &mut Context, answered: Answered, failure: Failure) {
-        answered.fail(cx, failure);
+    pub(crate) fn failed(&mut self, cx: &mut Context, answered: Answered, failure: Failure) {
+        self.reviews.failed(cx, answered, failure);
     }
 
     /// Answers a review whose hook is through, or has the next hook asked.
@@ -214,19 +233,34 @@ impl Webhooks {
         let Some(mut review) = answered.into_review() else { return };
         match review.respond(&hook, response) {
             None => self.reviews.wait(review),
-            Some((answer, end)) => answer_with(cx, &review, answer, end),
+            Some(answer) => self.reviews.answer(cx, &review, Some(&hook), answer),
         }
     }
 
     /// Records that reviews are taken, or why not.
-    pub(crate) fn served(&mut self, cx: &mut Context, run: RunId, outcome: Result<Arc<str>, Failure>) {
+    pub(crate) fn served(
+        &mut self,
+        cx: &mut Context,
+        run: RunId,
+        outcome: Result<WebhookCertificate, Failure>,
+    ) {
         let config = Arc::clone(&self.config);
+        let outcome = outcome.map(|certificate| self.certified(cx, certificate));
         self.registrar.served(cx, &config, run, outcome);
     }
 
     /// Records that the API server has to trust other certificates.
-    pub(crate) fn certificate_renewed(&mut self, ca_bundle: Arc<str>) {
+    pub(crate) fn certificate_renewed(&mut self, cx: &mut Context, certificate: WebhookCertificate) {
+        let ca_bundle = self.certified(cx, certificate);
         self.registrar.certificate_renewed(ca_bundle);
+    }
+
+    /// Records how long the certificate is valid. Returns what the API server has to trust.
+    fn certified(&mut self, cx: &mut Context, certificate: WebhookCertificate) -> Arc<str> {
+        let WebhookCertificate { ca_bundle, valid_for } = certificate;
+        self.certificate_ends = Some(cx.now + valid_for);
+        cx.notify(Notice::WebhookCertificateChanged { valid_for });
+        ca_bundle
     }
 
     /// Records that the API server was told, or why not.
@@ -275,19 +309,32 @@ impl Webhooks {
         self.reviews.running.is_empty() && self.registrar.is_at_rest()
     }
 
+    /// Takes out what is to be told of webhooks.
+    pub(crate) fn take_news(&mut self) -> Vec<WebhookChange> {
+        self.reviews.health.take_news()
+    }
+
+    /// Adds the reviews that are under way, as a queue of their own.
+    pub(crate) fn add_queue_view(&self, queues: &mut Vec<QueueView>, now: Time) {
+        self.reviews.add_view(queues, now);
+    }
+
     /// Returns a picture.
-    pub(crate) fn view(&self) -> WebhooksView {
+    pub(crate) fn view(&self, now: Time) -> WebhooksView {
         WebhooksView {
             unserved: self.index.problems().to_vec(),
             failure: self.registrar.last_failure().cloned(),
             running: self.reviews.running.len(),
             waiting: self.reviews.waiting.len(),
+            streaks: self.reviews.health.views(now),
+            certificate_ends_in: self.certificate_ends.map(|end| end.since(now)),
         }
     }
 
     /// Returns how many things are kept by name or number.
     pub(crate) fn entries(&self) -> usize {
-        self.reviews.waiting.len() + self.reviews.running.len() + self.registrar.entries()
+        let reviews = self.reviews.waiting.len() + self.reviews.running.len();
+        reviews + self.reviews.health.entries() + self.registrar.entries()
     }
 }
 

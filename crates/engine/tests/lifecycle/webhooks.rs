@@ -8,7 +8,7 @@ use engine::hook::spec::FailurePolicy;
 use engine::snapshot::{Item, Key};
 use engine::{
     Command, CommandId, Config, Event, Failure, FailureKind, HookOutput, RefusalReason, ReviewId,
-    WebhookClient, WebhookConfig,
+    WebhookCertificate, WebhookClient, WebhookConfig,
 };
 use serde_json::{Value, json};
 
@@ -94,12 +94,17 @@ impl World {
     }
 }
 
+/// Returns a certificate that is valid for so many days.
+pub(crate) fn certificate(ca_bundle: &str, days: u64) -> WebhookCertificate {
+    WebhookCertificate { ca_bundle: ca_bundle.into(), valid_for: Duration::from_hours(24 * days) }
+}
+
 pub(crate) fn tour() {
     let mut world = world(&web()).hook("web/check.sh", Ok(says(true))).settled();
     world.after(1, review(1, PATH));
     world.send_in(1, review(2, PATH));
     world.send_in(2, Event::ReviewAbandoned { id: ReviewId::new(2) });
-    world.after(3, Event::WebhookCertificateRenewed { ca_bundle: "bmV3".into() });
+    world.after(3, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 100) });
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn webhooks_follow_modules_and_go_when_nobody_wants_them() {
 #[test]
 fn another_certificate_is_told_at_once() {
     let mut world = world(&web()).settled();
-    world.after(1, Event::WebhookCertificateRenewed { ca_bundle: "bmV3".into() });
+    world.after(1, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 100) });
     let told = world.registrations.last().unwrap().validating.clone().unwrap();
     assert_eq!(told["webhooks"][0]["clientConfig"]["caBundle"], "bmV3");
 }
@@ -365,4 +370,123 @@ fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_en
     assert_eq!(told(&world).len(), 2);
     world.after(1, config(200, &[("webEnabled", "false")]));
     assert_eq!(told(&world).last().unwrap(), &("tabs.example.com".to_owned(), None));
+}
+
+#[test]
+fn a_review_whose_hook_may_not_run_yet_waits_until_it_may() {
+    let hook = VALIDATES.replacen(
+        "kubernetesValidating",
+        "settings: {executionMinInterval: 3s}\nkubernetesValidating",
+        1,
+    );
+    let hook = hook.replace('\n', ", ");
+    let files = files().module(10, "web").hook("check.sh", &format!("{{{hook}}}"));
+    let mut world =
+        world(&files).hook("web/check.sh", Ok(says(true))).hook("web/check.sh", Ok(says(true))).settled();
+    world.after(1, review(1, PATH));
+    let begun = world.now;
+    world.after(1, review(2, PATH));
+    assert_eq!(world.answer(1), Ok(json!({"uid": "u1", "allowed": true})));
+    assert_eq!(world.answer(2), Ok(json!({"uid": "u2", "allowed": true})));
+    let waited = world.now.since(begun);
+    assert!(waited >= Duration::from_millis(2_900) && waited < Duration::from_secs(5), "{waited:?}");
+}
+
+#[test]
+fn what_a_hook_writes_takes_no_effect_when_nobody_waits_for_its_answer() {
+    let output = HookOutput { admission: says(true).admission, ..configures("/web/x", &json!(2)) };
+    let mut world = world(&web()).hook("web/check.sh", Ok(output)).takes("web/check.sh", 1_000).settled();
+    world.cancels_late = true;
+    world.send_in(1, review(1, PATH));
+    world.send_in(100, Event::ReviewAbandoned { id: ReviewId::new(1) });
+    let trace = world.run();
+    assert!(trace.contains("cancel") && !trace.contains("save"), "{trace}");
+}
+
+#[test]
+fn reviews_under_way_are_seen_beside_the_queues() {
+    let mut world = world(&web()).takes("web/check.sh", 3_000).settled();
+    for id in 1..=3 {
+        world.send_in(1, review(id, PATH));
+    }
+    world.run_for(500);
+    let view = world.view();
+    let queue = view.queues.iter().find(|queue| queue.name.as_str() == "webhooks").unwrap();
+    let seen: Vec<_> =
+        queue.tasks.iter().map(|task| (task.description.as_str(), task.running.is_some())).collect();
+    let line = "ModuleHookRun:webhooks:web/check.sh:kubernetesValidating pods.web.example.com";
+    assert_eq!(seen, [(line, true), (line, true), (line, false)]);
+    assert!(queue.tasks.iter().all(|task| task.is_aside && task.cause == "the API server asks"));
+    world.run();
+    assert!(world.view().queues.iter().all(|queue| queue.name.as_str() != "webhooks"));
+}
+
+fn problems(world: &World) -> Vec<String> {
+    let format = engine::view::Format { show: &str::to_owned, at: &|_| String::new() };
+    let all = engine::view::problems(&world.view(), format).into_iter();
+    let of_webhooks = all.filter(|problem| problem.about.contains("webhook"));
+    of_webhooks.map(|problem| format!("{} {}: {}", problem.about, problem.what, problem.advice)).collect()
+}
+
+/// Returns the reasons of the Kubernetes Events since `from`.
+fn events(world: &World, from: usize) -> Vec<&'static str> {
+    world.announcements[from..].iter().map(|told| told.reason).collect()
+}
+
+#[test]
+fn a_webhook_that_fails_or_denies_everything_is_told_until_requests_pass_again() {
+    let mut world = world(&web())
+        .hook("web/check.sh", Err(crate::world::failure("it is out of order")))
+        .hook("web/check.sh", Err(crate::world::failure("it is out of order")))
+        .hook("web/check.sh", Ok(HookOutput::default()))
+        .hook("web/check.sh", Ok(says(true)));
+    for _ in 0..12 {
+        world = world.hook("web/check.sh", Ok(says(false)));
+    }
+    let mut world = world.hook("web/check.sh", Ok(says(true))).settled();
+    let begun = world.announcements.len();
+    world.after(1, review(1, PATH));
+    world.after(1_000, review(2, PATH));
+    assert_eq!(events(&world, begun), ["WebhookFailed"], "the same failure is told once");
+    assert_eq!(world.announcements[begun].module.as_ref().unwrap().as_str(), "web");
+    let told = problems(&world);
+    assert!(
+        told.len() == 1 && told[0].starts_with("webhook pods.web.example.com has no answer for"),
+        "{told:?}"
+    );
+    assert!(told[0].contains("2 times in a row") && told[0].contains("it is out of order"), "{told:?}");
+    world.after(1, review(3, PATH));
+    assert!(problems(&world)[0].contains("wrote no response"));
+    world.after(1, review(4, PATH));
+    assert!(problems(&world).is_empty());
+    assert_eq!(events(&world, begun), ["WebhookFailed", "WebhookFailed", "WebhookRecovered"]);
+    for id in 5..17 {
+        world.after(1_000, review(id, PATH));
+    }
+    assert_eq!(events(&world, begun + 3), ["WebhookFailed"]);
+    let told = problems(&world);
+    assert!(
+        told.len() == 1 && told[0].contains("denies everything for 11 s, 12 requests in a row"),
+        "{told:?}"
+    );
+    world.after(1, review(17, PATH));
+    assert!(problems(&world).is_empty());
+    world.after(1, config(200, &[("webEnabled", "false")]));
+    assert!(problems(&world).is_empty());
+}
+
+#[test]
+fn a_certificate_whose_end_is_near_is_told_until_there_is_another_one() {
+    let mut world = world(&web()).settled();
+    assert!(problems(&world).is_empty());
+    world.after(1, Event::WebhookCertificateRenewed { certificate: certificate("b2xk", 6) });
+    let told = problems(&world);
+    assert!(
+        told.len() == 1 && told[0].starts_with("certificate of webhooks is valid for 5 d only"),
+        "{told:?}"
+    );
+    world.after(7 * 24 * 3_600_000, config(150, &[("webEnabled", "true")]));
+    assert!(problems(&world)[0].contains("is not valid any more"), "{:?}", problems(&world));
+    world.after(1, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 90) });
+    assert!(problems(&world).is_empty());
 }
