@@ -261,11 +261,85 @@ fn conversions_and_refused_deletions_are_tested_as_they_are_expected() {
     let (code, text) = world.test(&[]);
     assert_eq!(code, 1, "{text}");
     for expected in [
-        "it is refused: conversion webhook for example.com/v1alpha1, Kind=Tab failed: bad is no text",
+        "it is refused: Internal error occurred: conversion webhook for example.com/v1alpha1, Kind=Tab failed: bad is no text",
         "- - apiVersion: example.com/v1alpha1",
         "+ - apiVersion: example.com/v1",
         "5 tests, 2 failed",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+}
+
+/// A hook of the shell framework with a function for each question that the API server can ask.
+const FRAMEWORK: &str = r#"#!/usr/bin/env bash
+source /shell_lib.sh
+
+__config__() {
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesValidating:
+- name: text.tabs.example.com
+  namespace: {labelSelector: {matchLabels: {team: shop}}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], resources: [tabs], operations: [CREATE, UPDATE], scope: Namespaced}]
+kubernetesMutating:
+- name: size.tabs.example.com
+  rules: [{apiGroups: [example.com], apiVersions: [v1], resources: [tabs], operations: [CREATE]}]
+kubernetesCustomResourceConversion:
+- {name: v1alpha1_to_v1, crdName: tabs.example.com, conversions: [{fromVersion: example.com/v1alpha1, toVersion: example.com/v1}]}
+- {name: v1_to_v1alpha1, crdName: tabs.example.com, conversions: [{fromVersion: v1, toVersion: v1alpha1}]}
+CONFIG
+}
+
+__on_validating::text.tabs.example.com() {
+  if [[ "$(context::jq -r '.review.request.object.spec.text')" == good* ]]; then
+    echo '{"allowed": true}' > "$VALIDATING_RESPONSE_PATH"
+  else
+    echo '{"allowed": false, "message": "texts begin with good"}' > "$VALIDATING_RESPONSE_PATH"
+  fi
+}
+
+__on_mutating::size.tabs.example.com() {
+  local patch
+  patch=$(echo '[{"op": "add", "path": "/spec/size", "value": 7}]' | base64 -w 0)
+  echo "{\"allowed\": true, \"patch\": \"$patch\"}" > "$ADMISSION_RESPONSE_PATH"
+}
+
+convert() {
+  context::jq --arg to "$1" '{convertedObjects: [.review.request.objects[] | .apiVersion = "example.com/" + $to]}' \
+    > "$CONVERSION_RESPONSE_PATH"
+}
+
+__on_conversion::v1alpha1_to_v1() { convert v1; }
+__on_conversion::v1_to_v1alpha1() { convert v1alpha1; }
+
+hook::run "$@"
+"#;
+
+#[test]
+fn hooks_of_the_shell_framework_allow_change_and_convert() {
+    let world = Fixture::new();
+    world.write("modules/020-tabs/hooks/answer.sh", FRAMEWORK);
+    let preserving = "schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}";
+    let tabs = TABS.replace("schema: {openAPIV3Schema: {type: object}}", preserving);
+    world.write("modules/020-tabs/crds/tabs.yaml", &tabs);
+    let tab = |name: &str, text: &str| {
+        format!(
+            "{{apiVersion: example.com/v1, kind: Tab, metadata: {{name: {name}, namespace: shop}}, spec: {{text: {text}}}}}"
+        )
+    };
+    world.write(
+        "modules/020-tabs/hooks/answer.test.yaml",
+        &format!(
+            "objects: [{{apiVersion: v1, kind: Namespace, metadata: {{name: shop, labels: {{team: shop}}}}}}]\ntests:\n- name: all\n  steps:\n\
+             \x20 - {{admit: [{}], expect: {{refused: texts begin with good}}}}\n\
+             \x20 - admit: [{}]\n    expect:\n      runs: [size.tabs.example.com Mutating, text.tabs.example.com Validating]\n\
+             \x20     objects: [{{apiVersion: example.com/v1, kind: Tab, metadata: {{name: b, namespace: shop}}, spec: {{size: 7}}}}]\n\
+             \x20 - {{convert: {{to: v1alpha1, objects: [{}]}}, expect: {{runs: [v1_to_v1alpha1 Conversion v1 to v1alpha1]}}}}\n",
+            tab("a", "bad"),
+            tab("b", "good"),
+            tab("c", "good")
+        ),
+    );
+    let (code, text) = world.test(&[]);
+    assert_eq!(code, 0, "{text}");
 }

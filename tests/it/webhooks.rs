@@ -319,3 +319,51 @@ async fn converted_by(world: &Cluster, path: &str, strategy: &str) {
         tokio::task::yield_now().await;
     }
 }
+
+/// A global hook that adds a label and quotes what it saw. `VERSION` is the version that its rule names.
+const LABELS: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesMutating:
+- name: label
+  rules: [{apiGroups: [example.com], apiVersions: [v1], resources: [tabs], operations: [CREATE]}]
+CONFIG
+  exit 0
+fi
+cp "$BINDING_CONTEXT_PATH" "$WORLD/seen"
+patch=$(echo -n '[{"op":"add","path":"/metadata/labels","value":{"by":"hook"}},{"op":"add","path":"/spec/hour","value":"7"}]' | base64 -w0)
+echo "{\"allowed\": true, \"patch\": \"$patch\"}" > "$ADMISSION_RESPONSE_PATH"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_is_asked_in_the_version_that_its_rule_names() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/convert.sh", CONVERTS);
+    world.write("global-hooks/label.sh", LABELS);
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    ok(&world.server, Method::POST, definitions, &tabs_definition()).await;
+    let operator = world.start(ON).await;
+    converted_by(&world, &format!("{definitions}/tabs.example.com"), "Webhook").await;
+    registered(&world, "mutating", "Fail").await;
+    world.server.settled().await;
+    let path = "/apis/example.com/v1alpha1/namespaces/shop/tabs";
+    let tab = json!({"apiVersion": "example.com/v1alpha1", "kind": "Tab", "metadata": {"name": "a"},
+        "spec": {"schedule": "5"}});
+    let made = ok(&world.server, Method::POST, path, &tab).await;
+    // The hook saw and changed `v1`; the client sees the version that it wrote.
+    assert_eq!(
+        (&made["apiVersion"], &made["spec"]),
+        (&json!("example.com/v1alpha1"), &json!({"schedule": "7"}))
+    );
+    assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
+    let seen: Value = serde_json::from_str(&fs::read_to_string(world.path("seen")).unwrap()).unwrap();
+    let request = &seen[0]["review"]["request"];
+    assert_eq!(
+        (&request["kind"]["version"], &request["requestKind"]["version"]),
+        (&json!("v1"), &json!("v1alpha1"))
+    );
+    assert_eq!(request["object"]["spec"], json!({"hour": "5"}));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}

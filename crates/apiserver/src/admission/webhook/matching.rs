@@ -1,9 +1,13 @@
 //! Which webhooks are asked about a write: by rules, namespaces and labels.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::asked::Asked;
 use crate::fields::{get, list, text, texts};
+use crate::kind::join_group_version;
+use crate::registry::Resource;
 use crate::status::{ApiError, Outcome};
 
 /// One webhook of a configuration.
@@ -23,31 +27,56 @@ impl Webhook {
     }
 }
 
-/// Returns whether a webhook is asked about a write.
+/// Returns in which version of the kind a webhook is asked about a write; `None` if it is not asked.
 ///
 /// # Errors
 ///
 /// When it can't be known: conditions are written in CEL, which this server does not evaluate.
-pub(super) fn matching(asked: Asked<'_>, webhook: &Webhook, object: Option<&Value>) -> Outcome<bool> {
+pub(super) fn matching(
+    asked: Asked<'_>,
+    webhook: &Webhook,
+    object: Option<&Value>,
+) -> Outcome<Option<Arc<Resource>>> {
     let spec = &webhook.spec;
-    let is_asked = list(spec, "rules").iter().any(|rule| follows(rule, asked))
-        && selects_namespace(get(spec, "namespaceSelector"), asked, object)
-        && selects_object(get(spec, "objectSelector"), asked, object);
-    if is_asked && asked.is_dry_run && !["None", "NoneOnDryRun"].contains(&text(spec, "sideEffects")) {
+    let Some(version) = version(spec, asked) else { return Ok(None) };
+    if !selects_namespace(get(spec, "namespaceSelector"), asked, object)
+        || !selects_object(get(spec, "objectSelector"), asked, object)
+    {
+        return Ok(None);
+    }
+    if asked.is_dry_run && !["None", "NoneOnDryRun"].contains(&text(spec, "sideEffects")) {
         let message = format!("admission webhook {:?} does not support dry run", webhook.name());
         return Err(ApiError::bad_request(message));
     }
-    if is_asked && !list(spec, "matchConditions").is_empty() {
+    if !list(spec, "matchConditions").is_empty() {
         let message = format!(
             "webhook {:?} has matchConditions, which this server does not evaluate: leave them out, or use a real cluster",
             webhook.name()
         );
         return Err(ApiError::bad_request(message));
     }
-    Ok(is_asked)
+    Ok(Some(version))
 }
 
-fn follows(rule: &Value, asked: Asked<'_>) -> bool {
+/// Returns the version of the kind that a rule names: that of the request, or else another one if versions count as equal.
+///
+/// Only custom resources have versions here that can be turned into each other.
+fn version(spec: &Value, asked: Asked<'_>) -> Option<Arc<Resource>> {
+    let own = &asked.request.resource;
+    let is_named = |version: &str| list(spec, "rules").iter().any(|rule| follows(rule, asked, version));
+    if is_named(&own.kind.version) {
+        return Some(Arc::clone(own));
+    }
+    if text(spec, "matchPolicy") == "Exact" || own.custom.is_none() {
+        return None;
+    }
+    let resources = asked.request.cluster.registry.resources();
+    let (_, versions) = resources.groups().iter().find(|(group, _)| **group == *own.kind.group)?;
+    let other = versions.iter().find(|version| is_named(version))?;
+    resources.find(&join_group_version(&own.kind.group, other), &own.kind.plural).cloned()
+}
+
+fn follows(rule: &Value, asked: Asked<'_>, version: &str) -> bool {
     let (request, kind) = (asked.request, &asked.request.resource.kind);
     let names = |field: &str, wanted: &str| texts(rule, field).any(|name| name == "*" || name == wanted);
     let scope = match text(rule, "scope") {
@@ -59,7 +88,7 @@ fn follows(rule: &Value, asked: Asked<'_>) -> bool {
     scope
         && names("operations", asked.operation.as_str())
         && names("apiGroups", &kind.group)
-        && names("apiVersions", &kind.version)
+        && names("apiVersions", version)
         && texts(rule, "resources").any(|resource| is_resource(resource, &kind.plural, part))
 }
 

@@ -10,6 +10,8 @@ mod asked;
 mod matching;
 mod review;
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -23,7 +25,9 @@ use self::matching::{Webhook, matching};
 use self::review::{Verdict, request, verdict};
 use crate::cluster::Cluster;
 use crate::fields::{get, int, text};
+use crate::registry::Resource;
 use crate::status::{ApiError, Outcome};
+use crate::webhooks::conversion::convert;
 use crate::webhooks::{call, wait};
 
 /// How long a webhook has that does not say so itself.
@@ -69,11 +73,9 @@ fn mutate_by(
     warnings: &mut Vec<String>,
 ) -> Outcome<Option<Value>> {
     let is_deletion = asked.operation == Operation::Delete;
-    let shown = (!is_deletion).then_some(object);
-    if !matching(asked, webhook, shown)? {
-        return Ok(None);
-    }
-    let answer = wait(ask(asked, webhook, shown));
+    let Some(version) = matching(asked, webhook, (!is_deletion).then_some(object))? else { return Ok(None) };
+    let question = Question::new(asked, &version, (!is_deletion).then_some(object))?;
+    let answer = wait(ask(asked, webhook, &question));
     let Some(verdict) = judged(webhook, answer, warnings)? else { return Ok(None) };
     let Some(patch) = verdict.patch.filter(|_| !is_deletion) else { return Ok(None) };
     let failed = |why: String| {
@@ -84,22 +86,27 @@ fn mutate_by(
     };
     let bytes = STANDARD.decode(patch).map_err(|error| failed(error.to_string()))?;
     let operations = json::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
-    json::apply(object.clone(), &operations).map(Some).map_err(|error| failed(format!("{error:?}")))
+    let before = question.object.map_or(Value::Null, Cow::into_owned);
+    let changed = json::apply(before, &operations).map_err(|error| failed(format!("{error:?}")))?;
+    if question.version.api_version == asked.request.resource.api_version {
+        return Ok(Some(changed));
+    }
+    in_version(asked, &asked.request.resource, changed).map(Some)
 }
 
 /// Refuses a write that a validating webhook does not allow. All of them are asked at the same time.
 pub(crate) fn validate(asked: Asked<'_>, object: Option<&Value>, warnings: &mut Vec<String>) -> Outcome<()> {
     let mut webhooks = Vec::new();
     for webhook in configured(asked, VALIDATING) {
-        if matching(asked, &webhook, object)? {
-            webhooks.push(webhook);
+        if let Some(version) = matching(asked, &webhook, object)? {
+            webhooks.push((Question::new(asked, &version, object)?, webhook));
         }
     }
     if webhooks.is_empty() {
         return Ok(());
     }
-    let answers = wait(join_all(webhooks.iter().map(|webhook| ask(asked, webhook, object))));
-    for (webhook, answer) in webhooks.iter().zip(answers) {
+    let answers = wait(join_all(webhooks.iter().map(|(question, webhook)| ask(asked, webhook, question))));
+    for ((_, webhook), answer) in webhooks.iter().zip(answers) {
         judged(webhook, answer, warnings)?;
     }
     Ok(())
@@ -122,9 +129,40 @@ fn configured(asked: Asked<'_>, table: &str) -> Vec<Webhook> {
     items.iter().flat_map(|item| Webhook::all_of(&item.value())).collect()
 }
 
-async fn ask(asked: Asked<'_>, webhook: &Webhook, object: Option<&Value>) -> Result<Value, String> {
+/// What a webhook is shown: the object before and after the write, in the version that it asks for.
+struct Question<'a> {
+    version: Arc<Resource>,
+    old: Option<Cow<'a, Value>>,
+    object: Option<Cow<'a, Value>>,
+}
+
+impl<'a> Question<'a> {
+    fn new(asked: Asked<'a>, version: &Arc<Resource>, object: Option<&'a Value>) -> Outcome<Self> {
+        let shown = |object: Option<&'a Value>| match object {
+            Some(object) if version.api_version != asked.request.resource.api_version => {
+                in_version(asked, version, object.clone()).map(|object| Some(Cow::Owned(object)))
+            }
+            _ => Ok(object.map(Cow::Borrowed)),
+        };
+        Ok(Self { version: Arc::clone(version), old: shown(asked.old)?, object: shown(object)? })
+    }
+}
+
+/// Returns an object in another version of its kind.
+fn in_version(asked: Asked<'_>, version: &Resource, object: Value) -> Outcome<Value> {
+    let converted = convert(&asked.request.cluster, version, vec![object], &version.api_version);
+    let mut object = wait(converted)?.pop().unwrap_or_default();
+    // Without a webhook for conversions, versions differ in their name only.
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), version.api_version.as_str().into());
+    }
+    Ok(object)
+}
+
+async fn ask(asked: Asked<'_>, webhook: &Webhook, question: &Question<'_>) -> Result<Value, String> {
     let uid = asked.request.cluster.random.uid();
-    let review = request(asked, &uid, object);
+    let review =
+        request(asked, &uid, &question.version.kind, (question.old.as_deref(), question.object.as_deref()));
     let timeout = int(&webhook.spec, "timeoutSeconds").and_then(|seconds| u64::try_from(seconds).ok());
     let timeout = timeout.map_or(TIMEOUT, Duration::from_secs);
     call(&asked.request.cluster, get(&webhook.spec, "clientConfig"), timeout, &review).await

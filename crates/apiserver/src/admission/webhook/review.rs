@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::asked::{Asked, Operation};
 use crate::fields::{get, text, texts};
+use crate::kind::Kind;
 use crate::object_meta;
 
 /// What a webhook says.
@@ -16,12 +17,18 @@ pub(super) struct Verdict {
     pub(super) patch: Option<String>,
 }
 
-/// Returns the review of a write.
-pub(super) fn request(asked: Asked<'_>, uid: &str, object: Option<&Value>) -> Value {
+/// Returns the review of a write, with the object before and after it in the version `shown`.
+pub(super) fn request(
+    asked: Asked<'_>,
+    uid: &str,
+    shown: &Kind,
+    (old, object): (Option<&Value>, Option<&Value>),
+) -> Value {
     let (request, kind) = (asked.request, &asked.request.resource.kind);
-    let of_kind = json!({"group": *kind.group, "version": *kind.version, "kind": *kind.kind});
-    let resource = json!({"group": *kind.group, "version": *kind.version, "resource": *kind.plural});
-    let name = [object, asked.old].into_iter().flatten().map(|object| object_meta::text(object, "name"));
+    let of_kind = |kind: &Kind| json!({"group": *kind.group, "version": *kind.version, "kind": *kind.kind});
+    let resource =
+        |kind: &Kind| json!({"group": *kind.group, "version": *kind.version, "resource": *kind.plural});
+    let name = [object, old].into_iter().flatten().map(|object| object_meta::text(object, "name"));
     let options = match asked.operation {
         Operation::Create => "CreateOptions",
         Operation::Delete => "DeleteOptions",
@@ -30,10 +37,10 @@ pub(super) fn request(asked: Asked<'_>, uid: &str, object: Option<&Value>) -> Va
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     put("uid", json!(uid));
-    put("kind", of_kind.clone());
-    put("resource", resource.clone());
-    put("requestKind", of_kind);
-    put("requestResource", resource);
+    put("kind", of_kind(shown));
+    put("resource", resource(shown));
+    put("requestKind", of_kind(kind));
+    put("requestResource", resource(kind));
     if let Some(part) = &request.subresource {
         put("subResource", json!(part));
         put("requestSubResource", json!(part));
@@ -46,7 +53,7 @@ pub(super) fn request(asked: Asked<'_>, uid: &str, object: Option<&Value>) -> Va
     let user = &request.user;
     put("userInfo", json!({"username": user.name, "uid": user.uid, "groups": user.groups}));
     put("object", object.cloned().unwrap_or_default());
-    put("oldObject", asked.old.cloned().unwrap_or_default());
+    put("oldObject", old.cloned().unwrap_or_default());
     put("dryRun", json!(asked.is_dry_run));
     put("options", json!({"kind": options, "apiVersion": "meta.k8s.io/v1"}));
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": fields})
