@@ -91,7 +91,11 @@ impl Registrar {
         config: &Arc<Config>,
         wanted: Wanted<'_>,
     ) {
-        let waits = self.retry_at.is_some_and(|at| at > cx.now || wanted.is_ending);
+        if wanted.is_ending && self.retry_at.take().is_some() {
+            // It is not tried again.
+            self.is_dirty = false;
+        }
+        let waits = self.retry_at.is_some_and(|at| at > cx.now);
         if !self.is_dirty || self.in_flight.is_some() || waits {
             return;
         }

@@ -184,6 +184,7 @@ impl Reviews {
 
     /// Refuses all that wait: the operator ends.
     pub(super) fn refuse_waiting(&mut self, cx: &mut Context) {
+        self.due = None;
         for (_, review) in std::mem::take(&mut self.waiting) {
             let refusal =
                 ReviewRefusal { reason: RefusalReason::Busy, message: "the operator ends".to_owned() };

@@ -374,12 +374,7 @@ fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_en
 
 #[test]
 fn a_review_whose_hook_may_not_run_yet_waits_until_it_may() {
-    let hook = VALIDATES.replacen(
-        "kubernetesValidating",
-        "settings: {executionMinInterval: 3s}\nkubernetesValidating",
-        1,
-    );
-    let hook = hook.replace('\n', ", ");
+    let hook = format!("settings: {{executionMinInterval: 3s}}, {VALIDATES}");
     let files = files().module(10, "web").hook("check.sh", &format!("{{{hook}}}"));
     let mut world =
         world(&files).hook("web/check.sh", Ok(says(true))).hook("web/check.sh", Ok(says(true))).settled();
@@ -485,8 +480,30 @@ fn a_certificate_whose_end_is_near_is_told_until_there_is_another_one() {
         told.len() == 1 && told[0].starts_with("certificate of webhooks is valid for 5 d only"),
         "{told:?}"
     );
-    world.after(7 * 24 * 3_600_000, config(150, &[("webEnabled", "true")]));
+    let week = 7 * 24 * 3_600_000;
+    world.send_in(week, config(150, &[("webEnabled", "true")]));
+    world.run_for(week + 1_000);
     assert!(problems(&world)[0].contains("is not valid any more"), "{:?}", problems(&world));
-    world.after(1, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 90) });
+    world.send_in(1, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 90) });
+    world.run_for(1_000);
     assert!(problems(&world).is_empty());
+}
+
+#[test]
+fn at_an_end_that_takes_long_nothing_is_tried_again_and_nothing_is_due() {
+    let hook = format!("settings: {{executionMinInterval: 1s}}, {VALIDATES}");
+    let files = files().module(10, "web").hook("check.sh", &format!("{{{hook}}}"));
+    let mut world = world(&files).takes("web/check.sh", 4_000).settled();
+    world.registering.push_back(Err(Failure::new(FailureKind::Cluster, "the API server is tired")));
+    world.send_in(1, review(1, PATH));
+    world.send_in(2, review(2, PATH));
+    world.send_in(3, Event::ShutdownRequested);
+    let told = world.registrations.len();
+    world.run_for(2_000);
+    assert_eq!(world.answer(2), Err(RefusalReason::Busy));
+    assert_eq!(world.registrations.len(), told + 1);
+    let due = world.engine.next_wakeup();
+    assert!(due.is_none_or(|due| due > world.now), "{due:?} at {}", world.now);
+    world.run();
+    assert_eq!(world.registrations.len(), told + 1);
 }
