@@ -295,4 +295,21 @@ mod tests {
             assert_eq!(not_after(garbage), None);
         }
     }
+
+    #[test]
+    fn files_that_are_missing_too_long_or_no_certificates_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("garbage"), "garbage").unwrap();
+        std::fs::File::create(path("long")).unwrap().set_len(LONGEST + 1).unwrap();
+        let cases = [
+            ("missing", "can't read"),
+            ("long", "more than the 1048576"),
+            ("garbage", "it has no certificate"),
+        ];
+        for (name, problem) in cases {
+            let error = clients_of(&[path(name)]).map(drop).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(problem), "{error}");
+        }
+    }
 }

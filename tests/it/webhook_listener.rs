@@ -192,6 +192,7 @@ async fn what_is_no_review_is_refused_with_the_reason() {
         (head("POST", "/convert/x.example.com", &sized(json, &good)), &good, 404, "no hook answers"),
         (head("POST", PATH, &sized(json, &ten)), &ten, 413, "8388608 bytes at most"),
         (head("POST", PATH, &format!("{json}\r\nTransfer-Encoding: chunked")), &chunked, 413, "8388608"),
+        (head("POST", "/convert/x", &format!("{json}\r\nContent-Length: 67108865")), "", 413, "67108864"),
         (
             head("POST", PATH, &sized(&format!("{json}; charset=utf-8"), &good)),
             &good,

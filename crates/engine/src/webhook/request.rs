@@ -159,6 +159,15 @@ mod tests {
         let review =
             json!({"kind": "ConversionReview", "request": {"uid": "u", "desiredAPIVersion": "g/v1"}});
         assert_eq!(ConversionReview::read(&review).unwrap_err(), "request.objects is no list");
+        let objects = |count: usize| {
+            let objects = vec![Value::Null; count];
+            let request = json!({"uid": "u", "desiredAPIVersion": "g/v1", "objects": objects});
+            let review = json!({"kind": "ConversionReview", "request": request});
+            ConversionReview::read(&review).map(|read| read.objects.len())
+        };
+        assert_eq!(objects(MOST_OBJECTS), Ok(MOST_OBJECTS));
+        let problem = "request.objects has 100001 objects, more than 100000";
+        assert_eq!(objects(MOST_OBJECTS + 1).unwrap_err(), problem);
     }
 
     #[test]
