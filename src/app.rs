@@ -3,6 +3,7 @@
 //! It is long because each adapter is made here once, and nowhere else.
 
 mod beginning;
+mod election;
 pub(crate) mod repositories;
 pub(crate) mod sources;
 mod surroundings;
@@ -34,6 +35,7 @@ use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics,
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Effects, Inbox, Questions, Stopped};
 use crate::effects::{Adapters, MemoryGauge, Running};
+use crate::fence::Fence;
 use crate::helm::{self, ReleaseTargets};
 use crate::hook::{HookRunner, Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Releases};
@@ -72,7 +74,11 @@ impl Host {
     /// # Errors
     ///
     /// When there is no directory for temporary files.
-    pub fn of_system(settings: &Settings, environment: &Environment) -> Result<Self, ScratchError> {
+    pub fn of_system(
+        settings: &Settings,
+        environment: &Environment,
+        fence: &Fence,
+    ) -> Result<Self, ScratchError> {
         let environment = variables(environment);
         let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
         let medium = if scratch.is_in_memory() { "in memory" } else { "on a disk" };
@@ -81,7 +87,7 @@ impl Host {
             LogRules { merge_json: settings.log_proxy_hook_json, show_values: settings.log_hook_values };
         Ok(Self {
             loader: Arc::new(Loader::new(load_options(settings, environment.clone()))),
-            hooks: Arc::new(Hooks::new(scratch, environment, rules)),
+            hooks: Arc::new(Hooks::new(scratch, environment, rules).behind(fence.clone())),
             filters: Threads::default(),
             clock: Clock::default(),
             memory: MemoryGauge::of_process(),
@@ -107,7 +113,7 @@ pub fn request_metrics() -> [RequestMetrics; 2] {
 }
 
 /// Returns clients of the cluster that the settings lead to.
-pub async fn clients(settings: &Settings) -> Result<Clients, ConnectError> {
+pub async fn clients(settings: &Settings, fence: &Fence) -> Result<Clients, ConnectError> {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let access = Access {
         kubeconfig: text(&settings.kube_config).map(PathBuf::from),
@@ -117,9 +123,9 @@ pub async fn clients(settings: &Settings) -> Result<Clients, ConnectError> {
     let request_metrics = request_metrics();
     let [main, hooks] = request_metrics.clone();
     let limit = RateLimit::new(settings.kube_qps, settings.kube_burst).with_metrics(main);
-    let client = connect(&access, &limit).await?;
+    let client = connect(&access, &limit, fence).await?;
     let limit = RateLimit::new(settings.patcher_qps, settings.patcher_burst).with_metrics(hooks);
-    let patcher = connect(&access, &limit).await?;
+    let patcher = connect(&access, &limit, fence).await?;
     let api_server = server_host(&access).await?;
     Ok(Clients { client, patcher, request_metrics, api_server })
 }
@@ -153,7 +159,7 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
 ///
 /// When not everything could be taken back: the API server goes on to ask then.
 pub(crate) async fn uninstall_webhooks(settings: &Settings) -> anyhow::Result<Outcome> {
-    let Clients { client, .. } = clients(settings).await?;
+    let Clients { client, .. } = clients(settings, &Fence::none()).await?;
     let uninstalled = webhook::uninstall(client, &webhooks::options(settings)).await;
     uninstalled.map_err(|failure| anyhow::anyhow!("{failure}"))?;
     tracing::info!("the API server asks no hook any more");
@@ -163,7 +169,7 @@ pub(crate) async fn uninstall_webhooks(settings: &Settings) -> anyhow::Result<Ou
 /// Loads the modules from their files, and runs the operator with them.
 async fn load_and_operate(around: &Surroundings, operator: Operator) -> anyhow::Result<Outcome> {
     let settings = &around.settings;
-    let host = Host::of_system(settings, &around.environment)?;
+    let host = Host::of_system(settings, &around.environment, &around.fence)?;
     let mut shutdown = around.shutdown.clone();
     operator.channels.1.say("it reads its modules and hooks".to_owned());
     let catalog = tokio::select! {
@@ -348,7 +354,9 @@ impl Operator {
         let webhooks = webhooks::of(around).await?;
         config_of_engine.webhooks = webhooks.as_ref().map(|it| webhooks::config(settings, it));
         let loader = Arc::clone(&host.loader);
-        let adapters = Adapters { webhooks, ..wire(around, config, parts, host) };
+        config_of_engine.election = election::config(settings);
+        let lease = election::lease(around, config_of_engine.election.as_ref());
+        let adapters = Adapters { lease, webhooks, ..wire(around, config, parts, host) };
         let last_events = adapters.events.written();
         let effects = effects(adapters);
         let [values, secret_values] = user_values.first.clone();
@@ -366,6 +374,9 @@ impl Operator {
             driver::drive(engine, effects, channels, started, shutdown, settings.shutdown_timeout).await;
         following.iter().for_each(JoinHandle::abort);
         drop(files);
+        if let Stopped::Aborted(abort) = stopped {
+            return election::aborted(around, abort);
+        }
         write_last_events(last_events, deadline).await;
         if stopped == Stopped::Deadline {
             tracing::warn!("hooks were still running at the end; they are left behind");
@@ -396,6 +407,7 @@ pub(crate) fn wire(around: &Surroundings, config: ConfigSources, parts: Parts, h
         monitors: parts.monitors.on(host.filters.clone()),
         patcher: Arc::new(patcher.on(host.filters)),
         clock: host.clock,
+        lease: None,
         webhooks: None,
         telemetry: parts.telemetry,
         running: Running::default(),
@@ -485,6 +497,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         source_relist: settings.sources.relist,
         source_retry: settings.sources.retry,
         webhooks: None,
+        election: None,
         chart_workers: 0,
         are_repository_kinds_served: true,
     }

@@ -24,10 +24,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::{self, Outcome, Surroundings};
-use crate::config::{Environment, LogType, OptionSources, Settings, settings};
+use crate::config::{ElectionMode, Environment, LogType, OptionSources, Settings, settings};
 use crate::dev::{self, Dev};
+use crate::fence::Fence;
 use crate::helm::template::TemplateArgs;
-use crate::process::memory;
+use crate::process::{guard, memory};
 use crate::telemetry::log::Log;
 use crate::telemetry::progress_bar;
 
@@ -35,11 +36,18 @@ use output::{CLUSTER_AWAY, FAILED, MISCONFIGURED, OK, complain, print};
 
 pub use commands::command;
 
+/// The variable by which everything is known that a replica starts.
+const MARK: &str = "ADDON_OPERATOR_INSTANCE";
+
 /// Runs the program with these arguments and returns its exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     crate::helm::render_thread::quiet_yaml_panics();
     if let Some(arguments) = jq_arguments(&arguments) {
         return hook::jq(arguments);
+    }
+    if arguments.get(1).is_some_and(|name| name == guard::COMMAND) {
+        let is_understood = guard::run(arguments.get(2..).unwrap_or_default());
+        return if is_understood { OK } else { MISCONFIGURED };
     }
     // Most of the time of `template` would go into the descriptions of all other commands.
     let is_template = arguments.get(1).is_some_and(|name| name == "template");
@@ -114,14 +122,16 @@ fn start(matches: &ArgMatches) -> u8 {
         if takes_back {
             return app::uninstall_webhooks(&settings).await;
         }
-        let app::Clients { client, patcher, request_metrics, api_server } = app::clients(&settings).await?;
-        let environment = Environment::of_process();
+        let (environment, fence) = fenced(Environment::of_process(), &settings);
+        let app::Clients { client, patcher, request_metrics, api_server } =
+            app::clients(&settings, &fence).await?;
         let around = Surroundings {
             settings,
             environment,
             client,
             patcher,
             request_metrics,
+            fence,
             api_server,
             once,
             any_port: false,
@@ -129,6 +139,17 @@ fn start(matches: &ArgMatches) -> u8 {
         };
         app::run(around, |address| tracing::info!("listening on {address}")).await
     })
+}
+
+/// Returns what keeps this process from acting when another one may, and an environment in which its hooks are known by a mark.
+fn fenced(environment: Environment, settings: &Settings) -> (Environment, Fence) {
+    match settings.election.mode {
+        ElectionMode::Off | ElectionMode::Warn => (environment, Fence::none()),
+        ElectionMode::Refuse | ElectionMode::Standby => {
+            let name = format!("{}-{:016x}", std::process::id(), rand::random::<u64>());
+            (environment.with(MARK, &name), Fence::marked(format!("{MARK}={name}")))
+        }
+    }
 }
 
 fn dev(matches: &ArgMatches) -> u8 {

@@ -1,5 +1,6 @@
 //! The configuration: flags before environment before defaults, checked as a whole.
 
+mod election;
 mod options;
 mod parameters;
 mod settings;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+pub use election::{ElectionMode, ElectionSettings};
 pub use options::{DURATION, SECTIONS, Setting, settings};
 pub use parameters::{Parameter, ParameterError, Parameters};
 pub use settings::{ChartSettings, LogType, OnModuleFailure, Settings, SourceSettings, processors};

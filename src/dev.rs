@@ -17,6 +17,7 @@ use tower::Layer as _;
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, OptionSources, Settings};
+use crate::fence::Fence;
 use crate::file_lock::{FileLock, HANDOVER};
 use crate::hook::shell_framework;
 use crate::source;
@@ -101,6 +102,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
         patcher,
         client,
         request_metrics,
+        fence: Fence::none(),
         api_server: None,
         once: dev.once,
         any_port: true,

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::view::ConvergeView;
 use engine::{
-    Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, ReleaseTarget, Time,
-    ValuesInput, View,
+    Abort, Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, ReleaseTarget,
+    Time, ValuesInput, View,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+
+use crate::process::suspended;
 
 /// How many watch events are taken at one turn, so that a flood of them delays nothing else.
 const EVENTS_A_TURN: usize = 64;
@@ -88,8 +90,10 @@ pub struct Channels {
 }
 
 /// Why the driver stopped.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Stopped {
+    /// Another operator may act now. What was running must be killed.
+    Aborted(Abort),
     /// Nothing was running any more.
     AtRest,
     /// What was running did not end in time.
@@ -217,17 +221,24 @@ pub async fn drive(
     patience: Duration,
 ) -> Stopped {
     channels.start.is_driven.store(true, Ordering::Relaxed);
-    let mut driver =
-        Driver { engine, effects, inbox, begun: Instant::now(), commands: Vec::new(), next_command: 1 };
+    let mut driver = Driver {
+        engine,
+        effects,
+        inbox,
+        begun: Instant::now(),
+        suspended: suspended(),
+        commands: Vec::new(),
+        next_command: 1,
+    };
     for event in started {
-        if driver.handle(event) {
-            return Stopped::AtRest;
+        if let Some(stopped) = driver.handle(event) {
+            return stopped;
         }
     }
     let mut deadline: Option<Instant> = None;
     loop {
-        let wakeup = driver.engine.next_wakeup().map(|time| driver.begun + time.since_start());
-        let rests = tokio::select! {
+        let wakeup = driver.engine.next_wakeup().map(|time| driver.instant(time));
+        let stopped = tokio::select! {
             biased;
             () = requested(&mut shutdown), if deadline.is_none() => {
                 deadline = Some(Instant::now() + patience);
@@ -238,14 +249,14 @@ pub async fn drive(
             () = sleep_until(wakeup) => driver.handle(Event::TimerFired),
             Some(question) = channels.questions.recv() => {
                 // Who asks without end delays no event: each question lets a turn of events follow.
-                driver.answer(question) | driver.take_in(&mut channels.events)
+                driver.answer(question).or_else(|| driver.take_in(&mut channels.events))
             }
             Some(event) = channels.events.recv() => {
-                driver.handle(event) | driver.take_in(&mut channels.events)
+                driver.handle(event).or_else(|| driver.take_in(&mut channels.events))
             }
         };
-        if rests {
-            return Stopped::AtRest;
+        if let Some(stopped) = stopped {
+            return stopped;
         }
     }
 }
@@ -255,54 +266,71 @@ struct Driver<O> {
     effects: O,
     inbox: Inbox,
     begun: Instant,
+    /// How long the machine had been suspended then.
+    suspended: Duration,
     commands: Vec<(CommandId, oneshot::Sender<Result<String, Failure>>)>,
     next_command: u64,
 }
 
 impl<O: Effects> Driver<O> {
-    /// Has the engine handle `event` and begins the effects. Returns whether all is at rest.
-    fn handle(&mut self, event: Event) -> bool {
-        let now = Time::from_start(self.begun.elapsed());
-        let mut rests = false;
+    /// Returns the time as the engine counts it. It goes on while the machine is suspended: a Lease does, too.
+    fn now(&self) -> Time {
+        Time::from_start(self.begun.elapsed() + suspended().saturating_sub(self.suspended))
+    }
+
+    /// Returns when a time of the engine comes, if the machine is not suspended.
+    fn instant(&self, time: Time) -> Instant {
+        let awake = time.since_start().saturating_sub(suspended().saturating_sub(self.suspended));
+        self.begun + awake
+    }
+
+    /// Has the engine handle `event` and begins the effects. Returns how all ended, if it did.
+    fn handle(&mut self, event: Event) -> Option<Stopped> {
+        let now = self.now();
+        let mut stopped = None;
         self.effects.observe_event(&event);
         let begun = Instant::now();
         let effects = self.engine.handle(now, event);
         self.effects.observe_decision(begun.elapsed(), &effects);
         for effect in effects {
             if effect == Effect::Exit {
-                rests = true;
+                stopped = Some(Stopped::AtRest);
+            } else if let Effect::Abort(abort) = effect {
+                return Some(Stopped::Aborted(abort));
             } else if let Effect::AnswerCommand { id, outcome } = effect {
                 self.reply(id, outcome);
             } else {
                 self.effects.begin(effect, &self.inbox);
             }
         }
-        rests
+        stopped
     }
 
-    /// Handles the events that wait, as many as one turn may have. Returns whether all is at rest.
-    fn take_in(&mut self, events: &mut mpsc::Receiver<Event>) -> bool {
-        let mut rests = false;
+    /// Handles the events that wait, as many as one turn may have. Returns how all ended, if it did.
+    fn take_in(&mut self, events: &mut mpsc::Receiver<Event>) -> Option<Stopped> {
         for _ in 1..EVENTS_A_TURN {
             let Ok(event) = events.try_recv() else { break };
-            rests |= self.handle(event);
+            let stopped = self.handle(event);
+            if stopped.is_some() {
+                return stopped;
+            }
         }
-        rests
+        None
     }
 
-    fn answer(&mut self, question: Question) -> bool {
+    fn answer(&mut self, question: Question) -> Option<Stopped> {
         match question {
             // Who asked may have gone away.
             Question::View(answer) => {
-                let now = Time::from_start(self.begun.elapsed());
+                let now = self.now();
                 let _ = answer.send(self.engine.view_at(now));
             }
             Question::Converge(answer) => {
-                let now = Time::from_start(self.begun.elapsed());
+                let now = self.now();
                 let _ = answer.send(self.engine.converge_view(now));
             }
             Question::Lateness(answer) => {
-                let now = Time::from_start(self.begun.elapsed());
+                let now = self.now();
                 let late = self.engine.next_wakeup().map_or(Duration::ZERO, |due| now.since(due));
                 let _ = answer.send(late);
             }
@@ -316,7 +344,7 @@ impl<O: Effects> Driver<O> {
                 return self.handle(Event::Commanded { id, command });
             }
         }
-        false
+        None
     }
 
     fn reply(&mut self, id: CommandId, outcome: Result<String, Failure>) {

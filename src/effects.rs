@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, Module,
-    ModuleLink, ModuleName, Notice, PatchAuthor, Pin, Registry, ReleaseName, ReleaseTarget, ResolveRequest,
-    RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput, WebhookRegistration,
+    Basis, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, LeaseRecord,
+    Module, ModuleLink, ModuleName, Notice, PatchAuthor, Pin, Registry, ReleaseName, ReleaseTarget,
+    ResolveRequest, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput,
+    WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -21,6 +22,7 @@ use crate::helm::{Cancellation, CredentialsRun, ReleaseRun, ReleaseTargets};
 use crate::hook::{HookRun, HookRunner, ScriptRun};
 use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher};
 use crate::lasting_task;
+use crate::lease::LeaseObject;
 use crate::load::Loader;
 use crate::process::{MemoryLimit, memory};
 use crate::repository::Repositories;
@@ -51,6 +53,8 @@ pub struct Adapters {
     pub patcher: Arc<Patcher>,
     /// Reports when crontab lines are due.
     pub clock: Clock,
+    /// Reads and writes the Lease, if there is one.
+    pub lease: Option<Arc<LeaseObject>>,
     /// Takes reviews of the API server, if hooks may answer them.
     pub webhooks: Option<Arc<Webhooks>>,
     /// Writes logs and metrics.
@@ -136,7 +140,7 @@ impl Effects for Adapters {
         match effect {
             Effect::Announce(announcement) => self.events.record(announcement),
             // The driver itself answers commands and ends.
-            Effect::AnswerCommand { .. } | Effect::Exit => {}
+            Effect::Abort(_) | Effect::AnswerCommand { .. } | Effect::Exit => {}
             Effect::AnswerReview { id, outcome } => {
                 self.webhooks.iter().for_each(|webhooks| webhooks.answer(id, outcome.clone()));
             }
@@ -158,6 +162,7 @@ impl Effects for Adapters {
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
             Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
+            Effect::ReadLease { run } => self.read_lease(run, inbox),
             Effect::RegisterWebhooks { run, registration } => {
                 self.register_webhooks(run, registration, inbox);
             }
@@ -184,6 +189,9 @@ impl Effects for Adapters {
             Effect::WatchRelease { module, target } => self.helm.watch(&target, module, inbox),
             Effect::WriteCredentials { run, module, template, values, revision, target } => {
                 self.write_credentials(run, (module, target), (template, values, revision), inbox);
+            }
+            Effect::WriteLease { run, record, exists, acts_for } => {
+                self.write_lease(run, (*record, exists), acts_for, inbox);
             }
         }
     }
@@ -396,6 +404,36 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
     }
 
+    fn read_lease(&self, run: RunId, inbox: &Inbox) {
+        let lease = self.lease.clone();
+        let work = async move {
+            let outcome = match lease {
+                Some(lease) => lease.read().await,
+                None => Err(no_lease()),
+            };
+            Event::LeaseRead { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::LeaseRead { run, outcome: Err(failure) });
+    }
+
+    fn write_lease(
+        &self,
+        run: RunId,
+        (record, exists): (LeaseRecord, bool),
+        acts_for: Option<Duration>,
+        inbox: &Inbox,
+    ) {
+        let lease = self.lease.clone();
+        let work = async move {
+            let outcome = match lease {
+                Some(lease) => lease.write(&record, exists, acts_for).await,
+                None => Err(no_lease()),
+            };
+            Event::LeaseWritten { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::LeaseWritten { run, outcome: Err(failure) });
+    }
+
     fn serve_webhooks(&self, run: RunId, inbox: &Inbox) {
         let (webhooks, events) = (self.webhooks.clone(), inbox.clone());
         let work = async move {
@@ -435,6 +473,10 @@ impl Adapters {
 
 fn no_webhooks() -> Failure {
     Failure::new(FailureKind::Bug, "webhooks are asked for, but they are switched off")
+}
+
+fn no_lease() -> Failure {
+    Failure::new(FailureKind::Bug, "the Lease is asked for, but there is no election")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::cluster::RequestMetrics;
 use crate::config::{Environment, Settings};
+use crate::fence::Fence;
 
 /// How long the operator waits before it asks an API server that was not there again.
 pub(super) const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -34,6 +35,8 @@ pub struct Surroundings {
     pub patcher: Client,
     /// What measures the requests of both.
     pub request_metrics: [RequestMetrics; 2],
+    /// What keeps this process from acting when another one may.
+    pub fence: Fence,
     /// The host of the API server, which no source may lead to; `None` if it is in this process.
     pub api_server: Option<String>,
     /// Whether to end when all modules have converged.

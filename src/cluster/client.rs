@@ -15,6 +15,7 @@ use super::deadline::Deadline;
 use super::rate_limit::RateLimit;
 use super::refusal::without_values;
 use super::request::ALREADY_THERE;
+use crate::fence::Fence;
 
 /// The user agent. The API server derives the field manager from it where none is named.
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));
@@ -61,13 +62,14 @@ pub enum ConnectError {
 }
 
 /// Returns a client of the API server that `access` leads to. Nothing is sent yet.
-pub async fn connect(access: &Access, limit: &RateLimit) -> Result<Client, ConnectError> {
+/// `fence` says until when anything may be written.
+pub async fn connect(access: &Access, limit: &RateLimit, fence: &Fence) -> Result<Client, ConnectError> {
     let mut config = config(access).await?;
     // A watch is quiet for as long as nothing happens; `Deadline` knows which request is one.
     config.read_timeout = None;
     config.headers.push((USER_AGENT, AGENT));
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit).build())
+    Ok(builder.with_layer(fence).with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit).build())
 }
 
 /// Returns the host of the API server that [`connect`] leads to.

@@ -183,6 +183,22 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         duration "object-patcher-kube-client-timeout" = "10s", ["OBJECT_PATCHER_KUBE_CLIENT_TIMEOUT"],
             "How long one request of what hooks write may take";
     }
+    "High availability" => {
+        switch "ha", ["ADDON_OPERATOR_HA"],
+            "Run as one of several replicas: one leads, the others are ready to take over";
+        duration "ha-lease-duration" = "35s", ["ADDON_OPERATOR_HA_LEASE_DURATION"],
+            "How long the other replicas wait for a leader that renews its Lease no more; whole seconds";
+        duration "ha-renew-deadline" = "30s", ["ADDON_OPERATOR_HA_RENEW_DEADLINE"],
+            "How long a leader acts that can't renew its Lease";
+        duration "ha-retry-period" = "10s", ["ADDON_OPERATOR_HA_RETRY_PERIOD"],
+            "How often the leader renews its Lease";
+        ADDR "ha-advertise-address" = "", ["ADDON_OPERATOR_HA_ADVERTISE_ADDRESS"],
+            "What the Lease says where this replica is, where pods have no names in the DNS";
+        NAME "pod-name" = "", ["ADDON_OPERATOR_POD"],
+            "Name of this replica, which no other has; needed with --ha";
+        MODE "single-instance" = "warn" of ["warn", "refuse", "off"], ["ADDON_OPERATOR_SINGLE_INSTANCE"],
+            "What an operator without --ha does when another one is alive in its namespace; off looks for none";
+    }
     "HTTP" => {
         ADDR "prometheus-listen-address" = "0.0.0.0",
             ["ADDON_OPERATOR_LISTEN_ADDRESS", "SHELL_OPERATOR_LISTEN_ADDRESS"],

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::Extenders;
 
+use super::election::ElectionSettings;
 use super::webhooks::WebhookSettings;
 use super::{ConfigError, Environment, OptionSources, parse_bool, parse_duration};
 
@@ -17,6 +18,8 @@ pub struct Settings {
     pub modules_dirs: Vec<PathBuf>,
     /// How modules come from repositories.
     pub sources: SourceSettings,
+    /// How operators of one namespace are kept apart.
+    pub election: ElectionSettings,
     /// How the API server asks hooks.
     pub webhooks: WebhookSettings,
     /// How charts come from repositories.
@@ -173,6 +176,7 @@ impl Settings {
         Ok(Self {
             modules_dirs: paths(&text("modules-dir")),
             sources: SourceSettings::new(given)?,
+            election: ElectionSettings::new(given)?,
             webhooks: WebhookSettings::new(given)?,
             charts: ChartSettings::new(given)?,
             global_hooks_dir: text("global-hooks-dir").into(),
@@ -323,9 +327,6 @@ fn refuse(given: &OptionSources) -> Result<(), ConfigError> {
     let unsupported =
         |option: &str, advice| Err(ConfigError::Unsupported { option: option.to_owned(), advice });
     let environment = given.environment();
-    if environment.text("ADDON_OPERATOR_HA") == Some("true") {
-        return unsupported("ADDON_OPERATOR_HA", "run one replica and leave it out");
-    }
     if !given.text("shell-chroot-dir").0.is_empty() {
         return unsupported(
             "--shell-chroot-dir",
@@ -449,7 +450,6 @@ mod tests {
     #[test]
     fn options_whose_silence_would_do_harm_are_refused_by_name() {
         for (name, value) in [
-            ("ADDON_OPERATOR_HA", "true"),
             ("ADDON_OPERATOR_SHELL_CHROOT_DIR", "/chroot"),
             ("ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS", "Static,Script"),
             ("HELM_DRIVER", "sql"),

@@ -18,6 +18,7 @@ use super::log::{LogRules, Origin, sink};
 use super::output::{OutputFiles, ResponseFiles};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
+use crate::fence::Fence;
 use crate::process::{Exit, Finished, Program};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
@@ -66,6 +67,7 @@ pub struct Hooks {
     pub(super) scratch: Arc<Scratch>,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) rules: LogRules,
+    pub(super) fence: Fence,
 }
 
 /// A hook to run, with all that it gets.
@@ -88,7 +90,13 @@ impl Hooks {
     ///
     /// `rules` are the options for their log lines.
     pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, rules: LogRules) -> Self {
-        Self { scratch, environment, rules }
+        Self { scratch, environment, rules, fence: Fence::none() }
+    }
+
+    /// Returns the runner with what says until when it may start anything.
+    #[must_use]
+    pub fn behind(self, fence: Fence) -> Self {
+        Self { fence, ..self }
     }
 
     /// Runs a hook and returns what it wrote, checked, and what it used.
@@ -120,6 +128,9 @@ impl Hooks {
         }
         let program =
             Program { path, args: Vec::new(), environment, timeout: run.timeout, mark: Some("VALUES_PATH") };
+        if let Err(failure) = self.fence.check() {
+            return (Err(failure), None);
+        }
         let sink = sink(Origin::of_hook(id, &run.labels), self.rules, &run.values);
         let finished = program.run(cancel, sink).await;
         let root = match &run.values.module {

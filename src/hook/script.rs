@@ -64,6 +64,9 @@ impl Hooks {
             mark: Some("VALUES_PATH"),
         };
         let origin = Origin::of_script(&Scope::Module(run.module.name.clone()));
+        if let Err(failure) = self.fence.check() {
+            return (Err(failure), None);
+        }
         let finished = program.run(cancel, sink(origin, self.rules, &run.values)).await;
         let outcome = match &finished {
             Ok(finished) => exit_failure(finished).map_or_else(|| verdict(&result, &reason), Err),

@@ -33,6 +33,12 @@ impl Stat {
 }
 
 impl Descendants {
+    /// Returns this process alone, if it is there.
+    pub(super) fn only(pid: Pid) -> Self {
+        let number = pid.as_raw_nonzero().get();
+        Self(stat(number).map(|stat| (number, stat)).into_iter().collect())
+    }
+
     /// Adds all that descends from `ancestor` or from what is known already, and what `mark` was given to.
     ///
     /// `mark` is an entry of an environment, `NAME=value`. What has ended is forgotten.

@@ -4,7 +4,9 @@
 //! started; what left the group is found through its parents. Its exit is
 //! seen through a pidfd, never by polling.
 
+mod clock;
 mod descendants;
+pub mod guard;
 pub mod heap;
 mod lease;
 pub mod memory;
@@ -14,6 +16,8 @@ mod run;
 mod streams;
 mod wait;
 
+pub use clock::{since_boot, suspended};
+pub use guard::Guard;
 pub use lease::is_open_nowhere_else;
 pub use memory_limit::MemoryLimit;
 pub use orphans::{adopt, end_all};

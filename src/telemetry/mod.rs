@@ -255,6 +255,8 @@ impl Telemetry {
                 );
             }
             Notice::Stuck { why } => self.stuck(why),
+            Notice::ElectionChanged { message, warning: true } => tracing::warn!("{message}"),
+            Notice::ElectionChanged { message, warning: false } => tracing::info!("{message}"),
             Notice::Warned { scope, message } => {
                 tracing::warn!(module = scope.module().map_or("", |module| module.as_str()), "{message}");
             }

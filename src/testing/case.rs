@@ -29,6 +29,7 @@ use crate::config::{Environment, Parameters, Settings};
 use crate::dev;
 use crate::driver::{self, Inbox, Questions};
 use crate::effects::Adapters;
+use crate::fence::Fence;
 use crate::helm::ReleaseTargets;
 use crate::kube::Monitors;
 use crate::load::Loader;
@@ -135,6 +136,7 @@ impl<'a> Running<'a> {
             patcher: client.clone(),
             client,
             request_metrics: app::request_metrics(),
+            fence: Fence::none(),
             api_server: None,
             once: false,
             any_port: true,
@@ -371,7 +373,10 @@ async fn operate(
     let values = config.config_map.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let secret_values = config.secret.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let reports = parts.discovery.watch_reports();
-    let host = Host { loader: Arc::clone(case.loader), ..Host::of_system(settings, &around.environment)? };
+    let host = Host {
+        loader: Arc::clone(case.loader),
+        ..Host::of_system(settings, &around.environment, &around.fence)?
+    };
     let asks = hooks(&case.selection.catalog).any(|hook| hook.spec.has_webhooks());
     let webhooks = if asks { app::webhooks::of(&around).await? } else { None };
     let config_of_webhooks = webhooks.as_ref().map(|webhooks| app::webhooks::config(settings, webhooks));

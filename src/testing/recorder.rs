@@ -136,6 +136,7 @@ impl Recording {
             | Effect::LoadModules { run, .. }
             | Effect::PatchObjects { run, .. }
             | Effect::PinPackage { run, .. }
+            | Effect::ReadLease { run }
             | Effect::RegisterWebhooks { run, .. }
             | Effect::ResolveChart { run, .. }
             | Effect::RunEnabledScript { run, .. }
@@ -144,7 +145,8 @@ impl Recording {
             | Effect::StorePackage { run, .. }
             | Effect::UninstallRelease { run, .. }
             | Effect::UpgradeRelease { run, .. }
-            | Effect::WriteCredentials { run, .. } => {
+            | Effect::WriteCredentials { run, .. }
+            | Effect::WriteLease { run, .. } => {
                 self.under_way.insert(*run);
             }
             Effect::StartMonitor { monitor, .. } => {
@@ -155,7 +157,8 @@ impl Recording {
             }
             Effect::SetSchedules { lines } => self.lines.clone_from(lines),
             Effect::Notify(notice) => self.noticed(notice),
-            Effect::Announce(_)
+            Effect::Abort(_)
+            | Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
             | Effect::AwaitRepositoryKinds
@@ -204,6 +207,8 @@ impl Recording {
             | Event::CredentialsWritten { run, .. }
             | Event::CrdsEnsured { run, .. }
             | Event::IndexFetched { run, .. }
+            | Event::LeaseRead { run, .. }
+            | Event::LeaseWritten { run, .. }
             | Event::ModuleLoaded { run, .. }
             | Event::ModulesLoaded { run, .. }
             | Event::ObjectsPatched { run, .. }

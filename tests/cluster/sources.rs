@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use addon_operator::app::{self, Outcome, Surroundings};
 use addon_operator::config::{Environment, OptionSources, Settings};
+use addon_operator::fence::Fence;
 use addon_operator::source::crds;
 use http::{Method, Request};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
@@ -260,6 +261,7 @@ impl World {
             patcher: self.client.clone(),
             client: self.client.clone(),
             request_metrics: app::request_metrics(),
+            fence: Fence::none(),
             api_server: None,
             once: false,
             any_port: true,

@@ -121,6 +121,7 @@ const ENGINE: &[&str] = &[
     "memory",
     "release_target",
     "config_object",
+    "lease",
     "event",
     "notice",
     "effect",
@@ -139,6 +140,7 @@ const ENGINE: &[&str] = &[
     "source",
     "repository",
     "webhook",
+    "election",
     "command",
     "engine",
 ];

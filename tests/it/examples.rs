@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use addon_operator::cluster::{Access, RateLimit, connect};
+use addon_operator::fence::Fence;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -45,9 +46,13 @@ impl Example {
 
     async fn client(&self) -> Client {
         let kubeconfig = self.dir.path().join(".addon-operator/kubeconfig");
-        connect(&Access { kubeconfig: Some(kubeconfig), ..Access::default() }, &RateLimit::new(100.0, 100))
-            .await
-            .unwrap()
+        connect(
+            &Access { kubeconfig: Some(kubeconfig), ..Access::default() },
+            &RateLimit::new(100.0, 100),
+            &Fence::none(),
+        )
+        .await
+        .unwrap()
     }
 
     /// Ends the operator and checks that no hook has failed.

@@ -8,6 +8,7 @@ use std::process::Command;
 use addon_operator::cli;
 use addon_operator::cluster::{Access, RateLimit, connect, connect_in_process};
 use addon_operator::config::settings;
+use addon_operator::fence::Fence;
 use addon_operator::telemetry::Telemetry;
 use apiserver::ApiServer;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -67,7 +68,7 @@ async fn the_installation_is_applied_and_its_roles_are_enough_for_the_samples() 
     let kubeconfig = world.path().join("kubeconfig");
     server.wait_for_file(&kubeconfig);
     let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
-    let client = connect(&access, &RateLimit::new(100.0, 100)).await.unwrap();
+    let client = connect(&access, &RateLimit::new(100.0, 100), &Fence::none()).await.unwrap();
     install(&client).await;
     install(&client).await;
     assert_eq!(managers(&client).await, ["addon-operator"]);

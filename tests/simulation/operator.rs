@@ -8,6 +8,7 @@ use addon_operator::cluster::{RateLimit, connect_in_process};
 use addon_operator::config::Environment;
 use addon_operator::driver::{Effects, Inbox, Questions};
 use addon_operator::effects::Adapters;
+use addon_operator::fence::Fence;
 use addon_operator::http::{self, Port};
 use addon_operator::jq::Threads;
 use addon_operator::schedule::Clock;
@@ -138,6 +139,7 @@ impl Operator {
             client,
             patcher,
             request_metrics,
+            fence: Fence::none(),
             api_server: None,
             once: false,
             any_port: false,

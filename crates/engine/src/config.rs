@@ -62,6 +62,36 @@ pub struct Config {
     pub quote_values: bool,
     /// How the API server asks hooks; `None` if it never does.
     pub webhooks: Option<WebhookConfig>,
+    /// How operators of one namespace are kept apart; `None` if nothing does that.
+    pub election: Option<ElectionConfig>,
+}
+
+/// How operators of one namespace are kept apart: by a Lease.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ElectionConfig {
+    /// What who does not hold the Lease does.
+    pub mode: ElectionMode,
+    /// The name of the Lease.
+    pub lease: String,
+    /// Who this operator is in the Lease.
+    pub identity: String,
+    /// How long others wait for a holder that renews it no more.
+    pub lease_duration: Duration,
+    /// How long a holder acts that can't renew it; less than `lease_duration`.
+    pub renew_deadline: Duration,
+    /// How often it is renewed; less than `renew_deadline`.
+    pub retry_period: Duration,
+}
+
+/// What an operator does that does not hold the Lease.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ElectionMode {
+    /// It waits, ready to take over.
+    Standby,
+    /// It ends with an error if the holder is alive.
+    Refuse,
+    /// It works, and warns if the holder is alive.
+    Warn,
 }
 
 /// How the API server asks hooks.
@@ -128,6 +158,7 @@ impl Default for Config {
             started_at: Timestamp::UNIX_EPOCH,
             quote_values: false,
             webhooks: None,
+            election: None,
         }
     }
 }

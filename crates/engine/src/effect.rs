@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::snapshot::Key;
 use crate::hook::{MonitorSpec, RunContexts};
+use crate::lease::LeaseRecord;
 use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
 };
@@ -31,6 +32,8 @@ use crate::release_target::ReleaseTarget;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "an effect that is not carried out stalls its queue"]
 pub enum Effect {
+    /// End at once: somebody else may act now. Whatever runs is killed, and nothing is written any more.
+    Abort(Abort),
     /// Write a Kubernetes Event. Never answered.
     Announce(Announcement),
     /// Tell who gave a command what came of it.
@@ -141,6 +144,11 @@ pub enum Effect {
         author: PatchAuthor,
         /// The changes.
         patches: Arc<[ObjectPatch]>,
+    },
+    /// Read the Lease.
+    ReadLease {
+        /// The attempt.
+        run: RunId,
     },
     /// Make the API server ask for reviews, or not ask any more.
     RegisterWebhooks {
@@ -281,6 +289,27 @@ pub enum Effect {
         /// Where the release is.
         target: ReleaseTarget,
     },
+    /// Write the Lease, if nobody else did since it was read.
+    WriteLease {
+        /// The attempt.
+        run: RunId,
+        /// What it is to say. The adapter fills in the times: when it is renewed, and when it was acquired if that is missing.
+        record: Box<LeaseRecord>,
+        /// Whether there is a Lease, with the version of the record; otherwise it is made.
+        exists: bool,
+        /// How long the operator may act if that works, from now on, on a clock that goes on while the machine sleeps. `None` if
+        /// the Lease does not say who may act.
+        acts_for: Option<Duration>,
+    },
+}
+
+/// Why the operator ends at once.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Abort {
+    /// It held the Lease, and does not any more.
+    LeadershipLost,
+    /// Somebody else is alive who holds the Lease.
+    AnotherOperator(Arc<str>),
 }
 
 /// Why a review has no response.
@@ -402,7 +431,8 @@ impl Effect {
             | Self::RunHook { values, .. }
             | Self::UpgradeRelease { values, .. }
             | Self::WriteCredentials { values, .. } => Some(values),
-            Self::Announce(_)
+            Self::Abort(_)
+            | Self::Announce(_)
             | Self::AnswerCommand { .. }
             | Self::AnswerReview { .. }
             | Self::AwaitRepositoryKinds
@@ -420,6 +450,7 @@ impl Effect {
             | Self::LoadModules { .. }
             | Self::Notify(_)
             | Self::PatchObjects { .. }
+            | Self::ReadLease { .. }
             | Self::RegisterWebhooks { .. }
             | Self::ServeWebhooks { .. }
             | Self::PinPackage { .. }
@@ -430,7 +461,8 @@ impl Effect {
             | Self::StopMonitor { .. }
             | Self::StorePackage { .. }
             | Self::UninstallRelease { .. }
-            | Self::WatchRelease { .. } => None,
+            | Self::WatchRelease { .. }
+            | Self::WriteLease { .. } => None,
         }
     }
 }

@@ -17,7 +17,8 @@ use crate::configuration::{Carried, Configuration, mismatch};
 use crate::context::Context;
 use crate::controller::{Controllers, Followed};
 use crate::converge::{self, Converges};
-use crate::effect::{Effect, ValuesInput};
+use crate::effect::{Abort, Effect, ValuesInput};
+use crate::election::{Candidate, Turn};
 use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Usage, Verdict};
 use crate::failure::Failure;
 use crate::hook::Lifecycle;
@@ -36,7 +37,7 @@ use crate::task::{
 };
 use crate::time::Time;
 use crate::view::{ConvergeView, Footprint, View};
-use crate::webhook::{Answered, Response, Stage, Webhooks};
+use crate::webhook::{Answered, Response, Stage, WebhookStage, Webhooks};
 
 /// Decides what the operator does next.
 pub struct Engine {
@@ -50,7 +51,10 @@ pub struct Engine {
     sources: Sources,
     repositories: Repositories,
     webhooks: Webhooks,
+    candidate: Candidate,
     life: Life,
+    /// Whether it has begun to act.
+    has_started: bool,
     /// When the processes that still run are ended.
     cancels_at: Option<Time>,
     cx: Context,
@@ -61,12 +65,16 @@ pub struct Engine {
 enum Life {
     /// Nothing happened yet.
     New,
+    /// Another operator acts; it waits to take over.
+    Standby,
     /// It works.
     Running,
     /// It begins nothing new.
     Draining,
     /// It is at rest for ever.
     Stopped,
+    /// It is not allowed to do anything any more.
+    Aborted,
 }
 
 // Nearly everything in it can hold secrets.
@@ -111,8 +119,10 @@ impl Engine {
             sources: Sources::new(Arc::clone(&config), registry.clone()),
             repositories: Repositories::new(Arc::clone(&config), pins),
             webhooks: Webhooks::new(Arc::clone(&config)),
+            candidate: Candidate::new(Arc::clone(&config)),
             config,
             life: Life::New,
+            has_started: false,
             cancels_at: None,
             cx: Context::default(),
         };
@@ -127,6 +137,14 @@ impl Engine {
     /// `now` must not go backwards between calls. What is due at `now` happens first.
     pub fn handle(&mut self, now: Time, event: Event) -> Vec<Effect> {
         self.cx.now = self.cx.now.max(now);
+        // Before all else: whatever happened, it is not ours to answer any more.
+        if self.candidate.is_too_late(self.cx.now) {
+            let turn = self.candidate.abort();
+            self.take_turn(Some(turn));
+        }
+        if self.life == Life::Aborted {
+            return self.cx.out.take();
+        }
         self.queues.wake_due(self.cx.now);
         self.route(event);
         self.settle();
@@ -145,12 +163,13 @@ impl Engine {
             sources,
             repositories,
             webhooks,
+            candidate,
             cx,
             ..
         } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
-            Event::Started => self.start(),
+            Event::Started => self.begin(),
             Event::BundlesDropped { run, outcome } => sources.dropped(lower.cx, run, outcome),
             Event::BundlesKept { run, outcome } => sources.kept(run, outcome),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
@@ -198,6 +217,14 @@ impl Engine {
                 modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), None);
             }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
+            Event::LeaseRead { run, outcome } => {
+                let turn = candidate.lease_read(lower.cx, run, outcome);
+                self.take_turn(turn);
+            }
+            Event::LeaseWritten { run, outcome } => {
+                let turn = candidate.lease_written(lower.cx, run, outcome);
+                self.take_turn(turn);
+            }
             Event::Listed { lists } => self.listed(lists),
             Event::MemoryChanged { used, limit } => lower.queues.memory_changed(used, limit),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
@@ -219,7 +246,10 @@ impl Engine {
                 if let Some((monitor, item)) = items.iter().find(|(monitor, _)| repositories.owns(*monitor)) {
                     repositories.object_changed(*monitor, &key, is_gone, item);
                 }
+                let lease = items.iter().find(|(monitor, _)| candidate.owns(*monitor));
+                let turn = lease.and_then(|(_, item)| candidate.lease_changed(lower.cx, is_gone, item));
                 modules.object_changed(&mut lower, &key, is_gone, items);
+                self.take_turn(turn);
             }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
                 sources.patched(lower.cx, run, outcome);
@@ -247,7 +277,7 @@ impl Engine {
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
             Event::ReviewAbandoned { id } => webhooks.abandoned(lower.cx, id),
             Event::ReviewRequested { id, webhook, review, timeout } => {
-                let may_work = self.life == Life::Running;
+                let may_work = matches!(self.life, Life::Running | Life::Standby);
                 webhooks.requested(lower.cx, (id, webhook), &review, timeout, may_work);
             }
             Event::RepositoryKindsServed => repositories.watch(&mut lower),
@@ -256,6 +286,13 @@ impl Engine {
             Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
             Event::SourceKindsServed => sources.watch(&mut lower),
             Event::TimerFired => {}
+            Event::WatchFailed { monitor, failure } if candidate.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, candidate.watch_title(), Some(failure.clone()));
+                candidate.watch_failed(lower.cx, failure);
+            }
+            Event::WatchRestored { monitor } if candidate.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, candidate.watch_title(), None);
+            }
             Event::WatchFailed { monitor, failure } if webhooks.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, Webhooks::watch_title(), Some(failure));
             }
@@ -296,7 +333,7 @@ impl Engine {
     /// Returns when to send [`Event::TimerFired`], if nothing happens before.
     pub fn next_wakeup(&self) -> Option<Time> {
         match self.life {
-            Life::New | Life::Running => {
+            Life::New | Life::Standby | Life::Running => {
                 let of_sources = self.sources.next_wakeup();
                 self.queues
                     .next_wakeup()
@@ -306,10 +343,14 @@ impl Engine {
                     .chain(of_sources)
                     .chain(self.repositories.next_wakeup())
                     .chain(self.webhooks.next_wakeup())
+                    .chain(self.candidate.next_wakeup())
                     .min()
             }
-            Life::Draining => self.cancels_at.into_iter().chain(self.webhooks.next_wakeup()).min(),
-            Life::Stopped => None,
+            Life::Draining => {
+                let of_election = self.candidate.next_wakeup();
+                self.cancels_at.into_iter().chain(self.webhooks.next_wakeup()).chain(of_election).min()
+            }
+            Life::Stopped | Life::Aborted => None,
         }
     }
 
@@ -352,7 +393,13 @@ impl Engine {
             && self.controllers.is_at_rest()
             && self.repositories.is_at_rest()
             && self.webhooks.is_at_rest();
-        if self.life == Life::Draining && at_rest {
+        if self.life == Life::Aborted {
+            return;
+        }
+        // The Lease is given back last: whoever takes it then finds nobody at work.
+        let is_ending = self.life == Life::Draining;
+        self.candidate.advance(&mut self.cx, (is_ending, is_ending && at_rest));
+        if self.life == Life::Draining && at_rest && self.candidate.is_at_rest() {
             self.life = Life::Stopped;
             self.cx.push(Effect::Exit);
         }
@@ -360,14 +407,17 @@ impl Engine {
 
     /// Lets webhooks follow what is in service.
     fn advance_webhooks(&mut self) {
-        let is_ending = self.life == Life::Draining;
-        if self.life != Life::Running && !is_ending {
-            return;
-        }
-        let is_ready = self.converges.is_first_done();
+        let stage = match self.life {
+            Life::New | Life::Stopped | Life::Aborted => return,
+            Life::Standby => WebhookStage::Standby,
+            Life::Running if self.converges.is_first_done() => WebhookStage::Ready,
+            Life::Running => WebhookStage::Starting,
+            Life::Draining if self.has_started => WebhookStage::Ending,
+            Life::Draining => WebhookStage::Leaving,
+        };
         let Self { queues, configuration, bindings, modules, webhooks, cx, .. } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
-        webhooks.advance(modules, &mut lower, (is_ready, is_ending));
+        webhooks.advance(modules, &mut lower, stage);
         for news in webhooks.take_news() {
             modules.webhook_changed(&mut lower, &news.hook, (news.is_warning, &news.message));
         }
@@ -384,7 +434,7 @@ impl Engine {
         let carried = match outcome {
             Err(failure) => Carried::Failed(failure, usage),
             Ok(mut output) => {
-                response = Webhooks::take_response(&answered, &mut output);
+                response = self.webhooks.take_response(&answered, &mut output);
                 let cause = Cause::outside("the API server asks");
                 self.configuration.hook_wrote(&mut self.cx, &answered.hook, output, usage, &cause)
             }
@@ -612,12 +662,42 @@ impl Engine {
         repositories.hand_out_pins(modules, &mut Lower { cx, queues, configuration, bindings });
     }
 
-    /// Queues what happens once, and the first converge.
-    fn start(&mut self) {
+    /// Starts, or waits until this operator may.
+    fn begin(&mut self) {
         if self.life != Life::New {
             return;
         }
+        self.candidate.start(&mut self.cx, &mut self.bindings);
+        if self.candidate.is_decisive() {
+            self.life = Life::Standby;
+        } else {
+            self.start();
+        }
+    }
+
+    /// Follows what the election says, if it says something.
+    fn take_turn(&mut self, turn: Option<Turn>) {
+        match turn {
+            Some(Turn::Elected) if self.life == Life::Standby => self.start(),
+            Some(Turn::Elected) | None => {}
+            Some(Turn::Abort(abort)) => self.abort(abort),
+        }
+    }
+
+    /// Ends at once. Nothing that was decided before in this turn is begun.
+    fn abort(&mut self, abort: Abort) {
+        self.life = Life::Aborted;
+        self.cx.out.take();
+        self.cx.push(Effect::Abort(abort));
+    }
+
+    /// Queues what happens once, and the first converge.
+    fn start(&mut self) {
+        if self.life != Life::New && self.life != Life::Standby {
+            return;
+        }
         self.life = Life::Running;
+        self.has_started = true;
         let (converges, modules, lower) = self.split();
         lower.configuration.assume_config_map(lower.cx);
         let cause = Cause::start();
@@ -634,7 +714,11 @@ impl Engine {
     fn listed(&mut self, lists: Vec<(MonitorId, Objects)>) {
         let mut others = Vec::new();
         for (monitor, objects) in lists {
-            let watch = if self.webhooks.owns(monitor) {
+            let watch = if self.candidate.owns(monitor) {
+                let turn = self.candidate.listed(&mut self.cx, &objects);
+                self.take_turn(turn);
+                self.candidate.watch_title()
+            } else if self.webhooks.owns(monitor) {
                 self.webhooks.listed(objects);
                 Webhooks::watch_title()
             } else if self.sources.owns(monitor) {
@@ -719,7 +803,7 @@ impl Engine {
     }
 
     fn catalog_changed(&mut self, catalog: Catalog) {
-        if self.life == Life::New {
+        if self.life == Life::New || self.life == Life::Standby {
             return self.load(catalog);
         }
         let triggers = (Trigger::FilesChanged, Trigger::FilesChangedModules);
@@ -1080,7 +1164,7 @@ impl Engine {
 
     /// Begins nothing new. What runs may finish, for a while.
     fn shut_down(&mut self) {
-        if self.life == Life::New || self.life == Life::Running {
+        if matches!(self.life, Life::New | Life::Standby | Life::Running) {
             self.life = Life::Draining;
             self.cancels_at = Some(self.cx.now + self.config.shutdown_grace());
             self.converges.end_scripts_ahead(&mut self.cx);
@@ -1143,13 +1227,18 @@ impl Engine {
             config_map: format!("{}/{}", self.config.namespace, self.config.config_map),
             config_secret: format!("{}/{}", self.config.namespace, self.config.config_secret),
             secrets: self.configuration.config_secrets(),
-            is_ending: self.life == Life::Draining || self.life == Life::Stopped,
+            election: self.candidate.view(now),
+            is_ending: matches!(self.life, Life::Draining | Life::Stopped | Life::Aborted),
         }
     }
 
     /// Returns how far converges are. Cheap.
     pub fn converge_view(&self, now: Time) -> ConvergeView {
-        self.converges.view(&self.queues, now)
+        let standby = self.candidate.view(now).filter(|_| self.life == Life::Standby);
+        ConvergeView {
+            standby_of: standby.map(|standby| standby.holder),
+            ..self.converges.view(&self.queues, now)
+        }
     }
 
     /// Returns all values and snapshots. They share their content with the engine.
@@ -1183,7 +1272,8 @@ impl Engine {
             entries: self.configuration.entries()
                 + self.sources.entries()
                 + self.repositories.entries()
-                + self.webhooks.entries(),
+                + self.webhooks.entries()
+                + self.candidate.entries(),
             ..Footprint::default()
         };
         self.queues.count_in(&mut footprint);

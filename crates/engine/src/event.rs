@@ -17,6 +17,7 @@ use crate::hook::object_patch::ObjectPatch;
 use crate::hook::reconcile::ReconcileResult;
 use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
+use crate::lease::LeaseRecord;
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::package::{FetchedIndex, ResolvedChart, StoredPackage};
 use crate::release_target::ReleaseTarget;
@@ -133,6 +134,20 @@ pub enum Event {
         monitor: MonitorId,
         /// The kind, as `apiVersion/Kind`.
         kind: String,
+    },
+    /// Answers [`ReadLease`](crate::Effect::ReadLease).
+    LeaseRead {
+        /// The attempt.
+        run: RunId,
+        /// The record; `None` when there is no Lease.
+        outcome: Result<Option<LeaseRecord>, Failure>,
+    },
+    /// Answers [`WriteLease`](crate::Effect::WriteLease).
+    LeaseWritten {
+        /// The attempt.
+        run: RunId,
+        /// The record as it is now; `None` when somebody else wrote it in between.
+        outcome: Result<Option<LeaseRecord>, Failure>,
     },
     /// The lists that begin or renew watches, of one moment. What a list does not name is gone.
     Listed {

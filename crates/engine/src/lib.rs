@@ -5,16 +5,16 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!  configuration, queues, bindings, modules, controllers, converges, sources, repositories, webhooks
+//!  configuration, queues, bindings, modules, controllers, converges, sources, repositories, webhooks, election
 //! ```
 //!
-//! `engine` holds nine machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds eleven machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets, config_object … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
-//!   ◀ source ◀ repository ◀ webhook ◀ command ◀ engine
+//!   ◀ source ◀ repository ◀ webhook ◀ election ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -35,6 +35,7 @@ mod converge;
 pub mod cron;
 pub mod duration;
 mod effect;
+mod election;
 mod enabled;
 mod engine;
 mod event;
@@ -42,6 +43,7 @@ mod extenders;
 mod failure;
 pub mod hook;
 mod inspection;
+mod lease;
 mod memory;
 mod module;
 mod name;
@@ -69,11 +71,11 @@ pub use catalog::{
     BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Origin, Plans, Script, ValuesLayout,
 };
 pub use cause::Cause;
-pub use config::{Config, OnModuleFailure, WebhookClient, WebhookConfig};
+pub use config::{Config, ElectionConfig, ElectionMode, OnModuleFailure, WebhookClient, WebhookConfig};
 pub use config_object::ConfigObject;
 pub use effect::{
-    Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor, RefusalReason,
-    ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,
+    Abort, Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor,
+    RefusalReason, ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,
 };
 pub use enabled::EnabledModules;
 pub use engine::Engine;
@@ -85,6 +87,7 @@ pub use extenders::{Extender, Extenders};
 pub use failure::{Failure, FailureKind};
 pub use hook::{metric, object_patch, snapshot};
 pub use inspection::{Inspection, ScopeInspection};
+pub use lease::LeaseRecord;
 pub use memory::ShortMemory;
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,

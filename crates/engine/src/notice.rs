@@ -57,6 +57,13 @@ pub enum Notice {
         /// Whether the start of the operator led to it.
         startup: bool,
     },
+    /// Who may act is another one now, or this operator can't find out.
+    ElectionChanged {
+        /// One line that says what, and what to do if something is to be done.
+        message: String,
+        /// Whether a person should look at it.
+        warning: bool,
+    },
     /// A hook exported metrics.
     MetricsExported {
         /// The hook.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use addon_operator::app::{self, Outcome, Surroundings};
 use addon_operator::cluster::{RateLimit, connect_in_process};
 use addon_operator::config::{Environment, OptionSources, Settings};
+use addon_operator::fence::Fence;
 use apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Patch, PatchParams, PostParams};
@@ -109,6 +110,7 @@ impl Cluster {
             patcher: client.clone(),
             client,
             request_metrics: app::request_metrics(),
+            fence: Fence::none(),
             api_server: None,
             once,
             any_port: true,

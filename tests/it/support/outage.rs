@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use addon_operator::cluster::{Access, RateLimit, connect};
+use addon_operator::fence::Fence;
 use apiserver::{ApiServer, Serving};
 use kube::Client;
 use tempfile::TempDir;
@@ -59,7 +60,7 @@ pub(crate) async fn connected(kubeconfig: PathBuf) -> Client {
     // As the program does. Another test of this process may have done so before.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
-    connect(&access, &RateLimit::new(0.0, 1)).await.unwrap()
+    connect(&access, &RateLimit::new(0.0, 1), &Fence::none()).await.unwrap()
 }
 
 /// An API server whose outages are real.

@@ -36,6 +36,7 @@ impl Configuration {
             Notice::ReviewFailed { hook, .. } => hook.scope.module(),
             Notice::ConfigChecked { .. }
             | Notice::DiscoveryFailed { .. }
+            | Notice::ElectionChanged { .. }
             | Notice::SourceChanged { .. }
             | Notice::Warned { scope: Scope::Global, .. }
             | Notice::WatchFailed { .. } => None,
@@ -82,6 +83,7 @@ impl Configuration {
             }
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
+        | Notice::ElectionChanged { message: text, .. }
         | Notice::SourceChanged { message: text, .. }
         | Notice::Warned { message: text, .. } = notice
         {

@@ -105,6 +105,7 @@ impl Readiness {
             generation,
             first_started: self.first != First::NotStarted,
             first_done: self.is_ready(),
+            standby_of: None,
             tasks,
             finished_ago: self.finished_at.map(|at| now.since(at)),
             began_ago: self.begun.as_ref().map(|(at, _)| now.since(*at)),

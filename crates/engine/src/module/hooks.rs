@@ -114,6 +114,12 @@ impl Modules {
         hooks.filter(|hook| hook.spec.has_webhooks())
     }
 
+    /// Iterates over all hooks that the API server may ask, also those of modules that nobody knows to be on.
+    pub(crate) fn webhooks_of_all(&self) -> impl Iterator<Item = &Arc<Hook>> {
+        let hooks = self.in_order().flat_map(|module| &module.spec.hooks);
+        self.global.hooks.iter().chain(hooks).filter(|hook| hook.spec.has_webhooks())
+    }
+
     /// Queues the hooks that a crontab line runs.
     pub(crate) fn schedule_due(&self, lower: &mut Lower<'_>, line: &CronLine) {
         let cause = Cause::outside(format!("schedule {line}"));

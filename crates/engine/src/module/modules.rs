@@ -181,6 +181,15 @@ impl Modules {
         }
     }
 
+    /// Returns the hook if it exists, whether its module is on or not.
+    pub(crate) fn loaded_hook(&self, id: &HookId) -> Option<&Arc<Hook>> {
+        let hooks = match &id.scope {
+            Scope::Global => &self.global.hooks,
+            Scope::Module(name) => &self.states.get(name)?.spec.hooks,
+        };
+        hooks.iter().find(|hook| hook.id == *id)
+    }
+
     /// Returns the hook if it exists and its module is on.
     pub(crate) fn runnable_hook(&self, id: &HookId) -> Option<&Arc<Hook>> {
         let hooks = match &id.scope {

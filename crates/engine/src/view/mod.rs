@@ -75,6 +75,8 @@ pub struct View {
     pub config_secret: String,
     /// The texts that are shown only to who asks for them: those of that Secret.
     pub secrets: Secrets<'static>,
+    /// Who may act; `None` if nothing keeps operators apart.
+    pub election: Option<ElectionView>,
     /// Whether the operator is about to end.
     pub is_ending: bool,
 }
@@ -121,6 +123,48 @@ impl View {
             }
         }
         self
+    }
+}
+
+/// Which of several operators may act.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElectionView {
+    /// What this operator is.
+    pub role: ElectionRole,
+    /// Whether nothing is done without the Lease.
+    pub is_decisive: bool,
+    /// The Lease: `namespace/name`.
+    pub lease: String,
+    /// Who this operator is in the Lease.
+    pub identity: String,
+    /// Who holds it, as far as is known.
+    pub holder: Option<String>,
+    /// How long until it may be taken, if it is not renewed.
+    pub free_in: Option<Duration>,
+    /// How long this operator may act, if it can't renew it.
+    pub acts_for: Option<Duration>,
+    /// Another operator that is at work, too.
+    pub rival: Option<String>,
+    /// Why the Lease could not be used last.
+    pub failure: Option<Arc<Failure>>,
+}
+
+/// What an operator is in an election.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum ElectionRole {
+    /// It acts without holding the Lease.
+    Alone,
+    /// It holds the Lease.
+    Leader,
+    /// It waits for the Lease.
+    Standby,
+}
+
+impl ElectionView {
+    /// Returns whether this operator waits, and another one acts.
+    pub fn is_standby(&self) -> bool {
+        self.role == ElectionRole::Standby
     }
 }
 
@@ -371,6 +415,8 @@ pub struct ConvergeView {
     pub first_started: bool,
     /// Whether the operator is ready: the first one is through, and no global hook waits for a kind.
     pub first_done: bool,
+    /// Whether this operator waits for the Lease, and the name of who holds it.
+    pub standby_of: Option<Option<String>>,
     /// How many tasks of converges there are.
     pub tasks: usize,
     /// How long ago the last one ended.

@@ -24,4 +24,4 @@ mod webhooks;
 
 pub(crate) use response::Response;
 pub(crate) use reviews::{Answered, Stage};
-pub(crate) use webhooks::Webhooks;
+pub(crate) use webhooks::{WebhookStage, Webhooks};

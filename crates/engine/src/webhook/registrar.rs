@@ -70,6 +70,8 @@ pub(super) struct Wanted<'w> {
     pub(super) is_ignoring: bool,
     /// Whether the operator ends: what fails now is not tried again.
     pub(super) is_ending: bool,
+    /// Whether the API server is told. Otherwise reviews are taken, and that is all.
+    pub(super) registers: bool,
 }
 
 impl Registrar {
@@ -101,7 +103,7 @@ impl Registrar {
         }
         self.retry_at = None;
         self.is_dirty = false;
-        if !wanted.is_ending {
+        if !wanted.is_ending && wanted.registers {
             self.watch_definitions(cx, bindings, wanted.index);
         }
         let Some(ca_bundle) = self.ca_bundle.clone() else {
@@ -112,12 +114,15 @@ impl Registrar {
                 let run = cx.ids.run();
                 self.in_flight = Some((run, Step::Serve));
                 cx.push(Effect::ServeWebhooks { run });
-            } else if self.told != Some((None, None)) || !self.is_swept {
+            } else if wanted.registers && (self.told != Some((None, None)) || !self.is_swept) {
                 let sweep = Some(BTreeSet::new());
                 self.register(cx, WebhookRegistration { sweep, ..WebhookRegistration::default() });
             }
             return;
         };
+        if !wanted.registers {
+            return;
+        }
         let terms = Terms { config: Arc::clone(config), ca_bundle, is_ignoring: wanted.is_ignoring };
         let of = |kind| terms.configuration(wanted.webhooks, wanted.index, kind);
         let (validating, mutating) = (of(AdmissionKind::Validating), of(AdmissionKind::Mutating));

@@ -124,6 +124,7 @@ impl Review {
         &self,
         index: &WebhookIndex,
         modules: &Modules,
+        is_standby: bool,
     ) -> Option<(Arc<Hook>, BindingContext, BindingType)> {
         match &self.question {
             Question::Admission { kind, path, review, .. } => {
@@ -139,7 +140,12 @@ impl Review {
             }
             Question::Conversion { review, steps } => {
                 let Step { rule, places } = steps.front()?;
-                let hook = modules.runnable_hook(&rule.hook)?;
+                // A standby does not know which modules are on; whoever leads has registered only hooks of those.
+                let hook = if is_standby {
+                    modules.loaded_hook(&rule.hook)?
+                } else {
+                    modules.runnable_hook(&rule.hook)?
+                };
                 let binding = hook.spec.conversions.get(rule.binding)?;
                 let shown = review.shown(&of(&review.objects, places));
                 let context = BindingContext::conversion(binding, (&rule.from, &rule.to), shown);

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::effect::{Effect, RefusalReason, ReviewRefusal};
 use crate::event::{HookOutput, WebhookCertificate};
 use crate::failure::Failure;
+use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::module::{Lower, Modules};
 use crate::name::{MonitorId, ReviewId, RunId};
@@ -32,15 +33,41 @@ const CONVERSION: Duration = Duration::from_secs(30);
 /// What of the API server's time the answer's way back takes at most.
 const WAY_BACK: Duration = Duration::from_millis(100);
 
+/// Where the operator is in its life, as far as webhooks are concerned.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum WebhookStage {
+    /// Another operator leads. Reviews are answered, and the API server is told nothing.
+    #[default]
+    Standby,
+    /// It leads, and is not ready.
+    Starting,
+    /// It is ready.
+    Ready,
+    /// It led, and ends.
+    Ending,
+    /// It ends and never led.
+    Leaving,
+}
+
+impl WebhookStage {
+    fn is_ending(self) -> bool {
+        matches!(self, Self::Ending | Self::Leaving)
+    }
+
+    fn leads(self) -> bool {
+        matches!(self, Self::Starting | Self::Ready | Self::Ending)
+    }
+}
+
 /// All webhooks.
 #[derive(Debug, Default)]
 pub(crate) struct Webhooks {
     config: Arc<Config>,
     index: WebhookIndex,
-    /// Which hooks the index is of.
-    indexed: Option<u64>,
-    /// What the registrar was asked for last: whether failures are ignored, and whether the operator ends.
-    asked: Option<(bool, bool)>,
+    /// Which hooks the index is of, and whether it is of those that nobody knows to be in service, too.
+    indexed: Option<(u64, bool)>,
+    /// At what stage the registrar was asked last.
+    asked: Option<WebhookStage>,
     registrar: Registrar,
     reviews: Reviews,
     /// When the certificate is not valid any more.
@@ -56,17 +83,18 @@ impl Webhooks {
     /// Has everything follow from the hooks in service. It costs nothing while they are the same.
     ///
     /// Until the operator is ready and when it ends, a webhook that does not answer holds up nobody.
-    pub(crate) fn advance(
-        &mut self,
-        modules: &Modules,
-        lower: &mut Lower<'_>,
-        (is_ready, is_ending): (bool, bool),
-    ) {
+    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>, stage: WebhookStage) {
         let config = Arc::clone(&self.config);
         let Some(webhooks) = &config.webhooks else { return };
-        if self.indexed != Some(modules.in_service()) && !is_ending {
-            self.indexed = Some(modules.in_service());
-            self.index = WebhookIndex::new(modules.webhooks_in_service());
+        let (is_standby, is_ending) = (stage == WebhookStage::Standby, stage.is_ending());
+        let wanted = (modules.in_service(), is_standby);
+        if self.indexed != Some(wanted) && !is_ending {
+            self.indexed = Some(wanted);
+            self.index = if is_standby {
+                WebhookIndex::new(modules.webhooks_of_all())
+            } else {
+                WebhookIndex::new(modules.webhooks_in_service())
+            };
             for (hook, problem) in self.index.problems() {
                 let scope = hook.scope.clone();
                 lower.cx.notify(Notice::Warned { scope, message: problem.clone() });
@@ -74,25 +102,26 @@ impl Webhooks {
             self.reviews.health.retain(|webhook| self.index.has_name(webhook));
             self.registrar.mark_dirty();
         }
-        let is_ignoring = !is_ready || is_ending;
-        if self.asked.replace((is_ignoring, is_ending)) != Some((is_ignoring, is_ending)) {
+        let is_ignoring = stage != WebhookStage::Ready;
+        if self.asked.replace(stage) != Some(stage) {
             self.registrar.mark_dirty();
             if is_ending {
                 self.registrar.try_now();
             }
         }
-        let wanted = Wanted { webhooks, index: &self.index, is_ignoring, is_ending };
+        let wanted =
+            Wanted { webhooks, index: &self.index, is_ignoring, is_ending, registers: stage.leads() };
         self.registrar.advance(lower.cx, lower.bindings, &config, wanted);
         self.reviews.expire(lower.cx);
         if is_ending {
             self.reviews.refuse_waiting(lower.cx);
         } else {
-            self.start_hooks(modules, lower, webhooks.concurrency);
+            self.start_hooks(modules, lower, webhooks.concurrency, is_standby);
         }
     }
 
     /// Starts the hooks of reviews, as many as may run at a time.
-    fn start_hooks(&mut self, modules: &Modules, lower: &mut Lower<'_>, most: usize) {
+    fn start_hooks(&mut self, modules: &Modules, lower: &mut Lower<'_>, most: usize, is_standby: bool) {
         let mut passed: Option<(Time, ReviewId)> = None;
         self.reviews.due = None;
         while self.reviews.running.len() < most {
@@ -101,12 +130,18 @@ impl Webhooks {
             let Some(key) = next.map(|(key, _)| *key) else { return };
             passed = Some(key);
             let Some(review) = self.reviews.waiting.get(&key) else { return };
-            let Some((hook, context, binding_type)) = review.next(&self.index, modules) else {
+            let Some((hook, context, binding_type)) = review.next(&self.index, modules, is_standby) else {
                 if let Some(review) = self.reviews.waiting.remove(&key) {
                     refuse(lower.cx, &review, ReviewEnd::Refused, unknown(&review.webhook));
                 }
                 continue;
             };
+            if is_standby && !required_bindings(&hook.spec, std::slice::from_ref(&context)).is_empty() {
+                if let Some(review) = self.reviews.waiting.remove(&key) {
+                    refuse(lower.cx, &review, ReviewEnd::Refused, needs_leader(&review.webhook));
+                }
+                continue;
+            }
             let patience = review.deadline.since(lower.cx.now);
             // A hook that can't run yet does not hold up others.
             let task = review.task;
@@ -197,10 +232,11 @@ impl Webhooks {
     }
 
     /// Takes the response out of what a hook wrote. What it wrote beside takes no effect if the request is a dry run, or if
-    /// nobody waits any more.
-    pub(crate) fn take_response(answered: &Answered, output: &mut HookOutput) -> Response {
+    /// this operator does not lead.
+    pub(crate) fn take_response(&self, answered: &Answered, output: &mut HookOutput) -> Response {
         let response = Response::take(output);
-        if answered.changes_nothing() {
+        let leads = self.asked.is_some_and(WebhookStage::leads);
+        if answered.changes_nothing() || !leads {
             *output = HookOutput::default();
         }
         response
@@ -336,6 +372,12 @@ impl Webhooks {
         let reviews = self.reviews.waiting.len() + self.reviews.running.len();
         reviews + self.reviews.health.entries() + self.registrar.entries()
     }
+}
+
+/// A hook that is to see objects must not be told that there are none.
+fn needs_leader(webhook: &str) -> ReviewRefusal {
+    let message = format!("webhook {webhook} reads snapshots, which a standby does not have");
+    ReviewRefusal { reason: RefusalReason::Busy, message }
 }
 
 fn unknown(webhook: &str) -> ReviewRefusal {

@@ -30,18 +30,18 @@ macro_rules! variants {
 
 variants! { EVENTS, event_name, Event:
     Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
+    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseUnwatched, RepositoryKindsServed, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Announce, AnswerCommand, AnswerReview, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
+    Abort, Announce, AnswerCommand, AnswerReview, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
-    LoadModule, LoadModules, Notify, PatchObjects, PinPackage, RegisterWebhooks, ResolveChart, RunEnabledScript, RunHook, SaveConfigValues,
+    LoadModule, LoadModules, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
-    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
+    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials, WriteLease,
 }
 
 const TASKS: [&str; 18] = [
@@ -176,6 +176,7 @@ fn tour() {
     crate::webhooks::tour();
     crate::controllers::tour();
     crate::charts::tour();
+    crate::election::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

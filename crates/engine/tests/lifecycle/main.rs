@@ -21,6 +21,7 @@ mod controllers;
 mod counting;
 mod coverage;
 mod discovery;
+mod election;
 mod endurance;
 mod guests;
 mod hooks;

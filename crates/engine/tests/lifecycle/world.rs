@@ -61,6 +61,8 @@ pub(crate) struct World {
     saving: VecDeque<Result<(), Failure>>,
     /// How the next registrations of webhooks end.
     pub(crate) registering: VecDeque<Result<(), Failure>>,
+    /// The Lease of the operators of the namespace.
+    lease: Option<engine::LeaseRecord>,
     /// The answers to reviews, and what was registered.
     pub(crate) answers_to_reviews: Vec<(ReviewId, Result<Arc<serde_json::Value>, ReviewRefusal>)>,
     pub(crate) registrations: Vec<Arc<WebhookRegistration>>,
@@ -129,6 +131,7 @@ impl World {
             patching: VecDeque::new(),
             saving: VecDeque::new(),
             registering: VecDeque::new(),
+            lease: None,
             answers_to_reviews: Vec::new(),
             registrations: Vec::new(),
             crediting: VecDeque::new(),
@@ -518,7 +521,8 @@ impl World {
             self.registrations.push(Arc::clone(registration));
         }
         match effect {
-            Effect::Announce(_)
+            Effect::Abort(_)
+            | Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
             | Effect::AwaitRepositoryKinds
@@ -528,6 +532,13 @@ impl World {
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
             | Effect::WatchRelease { .. } => {}
+            Effect::ReadLease { run } => {
+                self.send_in(OTHER, Event::LeaseRead { run, outcome: Ok(self.lease.clone()) });
+            }
+            Effect::WriteLease { run, record, .. } => {
+                self.lease = Some(*record);
+                self.send_in(OTHER, Event::LeaseWritten { run, outcome: Ok(self.lease.clone()) });
+            }
             Effect::RegisterWebhooks { run, .. } => {
                 let outcome = self.registering.pop_front().unwrap_or(Ok(()));
                 self.send_in(OTHER, Event::WebhooksRegistered { run, outcome });
@@ -883,6 +894,11 @@ impl World {
     #[expect(clippy::too_many_lines, reason = "one arm for each effect")]
     fn shown_effect(&self, effect: &Effect) -> String {
         match effect {
+            Effect::Abort(abort) => format!("abort {abort:?}"),
+            Effect::ReadLease { run } => format!("read Lease {run}"),
+            Effect::WriteLease { run, record, .. } => {
+                format!("write Lease {run} for {}", record.holder.as_deref().unwrap_or("nobody"))
+            }
             Effect::Announce(_) | Effect::Notify(_) => String::new(),
             Effect::AnswerCommand { id, outcome: Ok(text) } => format!("answer {id} {text}"),
             Effect::AnswerCommand { id, outcome: Err(failure) } => format!("refuse {id} {failure}"),
@@ -1053,6 +1069,8 @@ fn shown_event(event: &Event) -> String {
         Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
         Event::KindAppeared { monitor } => format!("kind of {monitor} appeared"),
         Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
+        Event::LeaseRead { run, outcome } => format!("Lease read {run} {}", end(outcome)),
+        Event::LeaseWritten { run, outcome } => format!("Lease written {run} {}", end(outcome)),
         Event::Listed { lists } => {
             let told =
                 lists.iter().map(|(monitor, objects)| format!("listed {} for {monitor}", objects.len()));
