@@ -12,7 +12,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
-use engine::view::{Format, TaskView, View, problems};
+use engine::view::{ConvergeView, Format, TaskView, View, problems};
 use serde::Deserialize;
 
 use super::explain::{self, OutputFormat};
@@ -84,6 +84,14 @@ async fn healthz(State(public): State<PublicState>) -> Response {
 async fn readyz(State(public): State<PublicState>) -> Response {
     match public.questions.converge().await {
         Some(converge) if converge.first_done => text("Startup converge done.\n".to_owned()),
+        // The words are those of the reference operator. A standby is ready: it answers reviews, and can take over.
+        Some(ConvergeView { standby_of: Some(Some(_)), .. }) => {
+            text("HA mode is enabled and waiting for acquiring the lock.\n".to_owned())
+        }
+        Some(ConvergeView { standby_of: Some(None), .. }) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "HA mode is enabled but no leader is elected\n")
+                .into_response()
+        }
         Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Startup converge in progress\n").into_response(),
         None => ended(),
     }

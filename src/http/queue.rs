@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use engine::view::Problem;
+use engine::view::status::standby;
 use engine::view::{QueueView, TaskView, View};
 use serde_json::{Value, json};
 
@@ -220,6 +221,9 @@ fn idle(view: &View) -> String {
     let on = view.modules.iter().filter(|module| module.enabled == Some(true)).count();
     let off = view.modules.len() - on;
     let modules = if on == 1 { "1 module on".to_owned() } else { format!("{on} modules on") };
+    if let Some(election) = view.election.as_ref().filter(|election| election.is_standby()) {
+        return standby(election);
+    }
     match view.converge.finished_ago {
         Some(ago) => {
             format!("last converge {} ago, {modules}, {off} off, nothing waits", whole(ago.as_secs()))

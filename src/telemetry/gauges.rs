@@ -1,6 +1,7 @@
 //! Metrics that show how everything is now: they are set from a view before each scrape.
 
 use engine::View;
+use engine::view::ElectionRole;
 
 use super::metrics::Metrics;
 
@@ -30,6 +31,16 @@ impl Metrics {
             }
         });
         self.set_states(view);
+        self.leader.renew(|gauges| {
+            if let Some(election) = &view.election {
+                gauges.set(&[], if election.role == ElectionRole::Leader { 1.0 } else { 0.0 });
+            }
+        });
+        self.other_operators.renew(|gauges| {
+            if let Some(election) = &view.election {
+                gauges.set(&[], if election.rival.is_some() { 1.0 } else { 0.0 });
+            }
+        });
         self.module_maintenance.renew(|gauges| {
             for module in view.modules.iter().filter(|module| module.maintenance) {
                 gauges.set(&[module.name.as_str(), "NoResourceReconciliation"], 1.0);

@@ -113,6 +113,10 @@ metrics! {
         counter reconcile_failures = "reconcile_failures_total", RECONCILE,
             "How often an object could not be made what its controller says";
         gauge reconcile_keys = "reconcile_keys", RECONCILE, "Objects of a controller";
+        gauge leader = "leader", &[],
+            "1 if this operator holds the Lease, 0 if it waits for it or works without it";
+        gauge other_operators = "other_operators", &[],
+            "1 if another operator is at work in the namespace that is no replica of this one";
         gauge module_info = "mm_module_info", &["module", "enabled", "critical"],
             "Modules and whether they are on";
         histogram module_helm_seconds = "module_helm_seconds", &["module", "activation"],

@@ -32,6 +32,7 @@ mod helm_faults;
 mod helm_hooks;
 mod helm_merge;
 mod helm_records;
+mod high_availability;
 mod hooks;
 mod in_process;
 mod incidents;

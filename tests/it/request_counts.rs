@@ -20,6 +20,10 @@ const MODULES: usize = 100;
 /// list of nothing and its watch.
 const READS: usize = 22;
 
+/// The requests about the Lease. Their number is the same however many modules there are.
+const LEASE: [&str; 3] =
+    ["GET addon-operator-leader-election", "PUT addon-operator-leader-election", "POST leases"];
+
 /// The chart that the figures of the documents are of: three objects of three kinds.
 const CHART: &str = "apiVersion: v1
 kind: ServiceAccount
@@ -84,7 +88,11 @@ async fn started(world: &Cluster) -> BTreeMap<String, usize> {
     let running = app::run(world.around(client, false, ended, &[]), drop);
     let outcome = tokio::time::timeout(DEADLINE, running).await.unwrap().unwrap();
     assert_eq!(outcome, Outcome::Done);
-    std::mem::take(&mut *counts.lock().unwrap())
+    // An operator without replicas takes the Lease at its start, and gives it back at its end.
+    let mut counts = std::mem::take(&mut *counts.lock().unwrap());
+    let leases: Vec<usize> = LEASE.iter().filter_map(|kind| counts.remove(*kind)).collect();
+    assert_eq!(leases.iter().sum::<usize>(), 3, "read, taken and given back: {leases:?}");
+    counts
 }
 
 fn count(counts: &BTreeMap<String, usize>, verbs: &[&str]) -> usize {

@@ -20,7 +20,7 @@ use crate::converge::{self, Converges};
 use crate::effect::{Abort, Effect, ValuesInput};
 use crate::election::{Candidate, Turn};
 use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Usage, Verdict};
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
 use crate::hook::snapshot::Objects;
 use crate::inspection::{Inspection, ScopeInspection};
@@ -177,6 +177,13 @@ impl Engine {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);
             }
             Event::ChartResolved { run, outcome } => repositories.chart_resolved(run, outcome),
+            Event::Commanded { id, .. } if self.life == Life::Standby => {
+                let view = candidate.view(lower.cx.now);
+                let leader = view.and_then(|view| view.holder).unwrap_or_else(|| "nobody".to_owned());
+                let message = format!("this replica is a standby of {leader}");
+                let failure = Failure::new(FailureKind::Cluster, message).advise("ask the one that leads");
+                lower.cx.push(Effect::AnswerCommand { id, outcome: Err(failure) });
+            }
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;
                 let Self { converges, .. } = self;

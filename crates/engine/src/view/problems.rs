@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
-use super::{ModuleView, QueueView, SourceView, TaskView, View, WatchView, WebhookStreakView};
+use super::{
+    ElectionRole, ElectionView, ModuleView, QueueView, SourceView, TaskView, View, WatchView, WebhookStreakView,
+};
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
@@ -44,6 +46,7 @@ pub struct Problem {
 pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(view.short_memory.map(memory_problem));
+    problems.extend(view.election.iter().filter_map(|election| election_problem(election, format)));
     for queue in &view.queues {
         problems.extend(queue_problem(queue, format));
         problems.extend(object_problems(queue, format));
@@ -157,6 +160,30 @@ fn memory_problem(memory: ShortMemory) -> Problem {
         advice: "give the container more memory, or let fewer hooks run at a time (--max-hooks)".to_owned(),
         module: None,
     }
+}
+
+/// Returns what is wrong with who may act.
+fn election_problem(election: &ElectionView, format: Format<'_>) -> Option<Problem> {
+    let (what, advice) = if let Some(rival) = &election.rival {
+        let advice = "end one of them, or start both with --ha; `--single-instance=off` looks for none";
+        (
+            format!("names {rival}, which is at work in this namespace, too: both run all hooks"),
+            advice.to_owned(),
+        )
+    } else {
+        let failure = election.failure.as_ref()?;
+        let effect = match (election.role, election.is_decisive, election.acts_for) {
+            (ElectionRole::Leader, true, Some(time)) => format!("this replica leads for {} more", span(time)),
+            (ElectionRole::Standby, ..) => "this replica can't lead".to_owned(),
+            (ElectionRole::Alone | ElectionRole::Leader, ..) => {
+                "another operator would not be seen".to_owned()
+            }
+        };
+        let usual = "look whether the API server answers; it is tried again by itself";
+        let advice = failure.advice.clone().unwrap_or_else(|| usual.to_owned());
+        (format!("can't be used, so that {effect}: {}", format.failure(failure)), advice)
+    };
+    Some(Problem { about: format!("Lease {}", election.lease), what, advice, module: None })
 }
 
 /// Returns what is wrong with the objects of a controller. They do not wait for each other, so each may be another problem.

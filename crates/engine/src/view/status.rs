@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::format::{Format, columns, count, one_line, span};
 use super::problems::problems;
-use super::{ModuleOriginView, ModuleView, QueueView, View, WatchView, sources};
+use super::{ElectionView, ModuleOriginView, ModuleView, QueueView, View, WatchView, sources};
 use crate::event::{TakenObject, UnwatchedKind};
 use crate::notice::TaskType;
 
@@ -24,6 +24,9 @@ pub fn headline(view: &View) -> String {
     if view.is_ending {
         return "the operator is ending".to_owned();
     }
+    if let Some(election) = view.election.as_ref().filter(|election| election.is_standby()) {
+        return standby(election);
+    }
     let ready = if converge.first_done { "ready" } else { "not ready" };
     match (converge.began_ago, converge.finished_ago) {
         (Some(began), _) => {
@@ -35,6 +38,16 @@ pub fn headline(view: &View) -> String {
             format!("{ready}; the last converge ended {} ago", span(finished))
         }
         (None, None) => format!("{ready}; nothing was converged yet"),
+    }
+}
+
+/// Returns whom an operator waits for that does not lead, in one line.
+pub fn standby(election: &ElectionView) -> String {
+    let free = election.free_in.map(|time| format!(", which may be taken in {}", span(time)));
+    let free = free.unwrap_or_default();
+    match &election.holder {
+        Some(holder) => format!("standby of {holder}; it waits for Lease {}{free}", election.lease),
+        None => format!("standby of nobody; it waits for Lease {}{free}", election.lease),
     }
 }
 
@@ -66,6 +79,18 @@ pub fn data(view: &View, format: Format<'_>) -> Value {
         },
         "problems": problems,
     });
+    if let (Some(fields), Some(election)) = (data.as_object_mut(), &view.election) {
+        let role: &str = election.role.into();
+        let data = json!({
+            "role": role,
+            "lease": election.lease,
+            "identity": election.identity,
+            "holder": election.holder,
+            "actsForSeconds": election.acts_for.map(|time| time.as_secs_f64()),
+            "otherOperator": election.rival,
+        });
+        fields.insert("election".to_owned(), data);
+    }
     if let Some(fields) = data.as_object_mut().filter(|_| !view.sources.is_empty()) {
         fields.insert("sources".to_owned(), sources::list(view, format));
     }

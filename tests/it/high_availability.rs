@@ -1,0 +1,273 @@
+//! Replicas as processes, on one API server: who leads, who takes over, and that no two run hooks at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use crate::support::DEADLINE;
+use crate::support::outage::connected;
+use crate::support::program::{Running, Workspace, get, hook};
+
+/// What a run writes into the trace that all replicas append to: who it is, and when it begins and ends. A hook that is killed
+/// writes no end, so that each run says with every line that it is there.
+const TRACED: &str =
+    r#"for turn in 1 2 3 4; do echo "$WHO $$ $(cut -d' ' -f1 /proc/uptime)" >> "$TRACE"; sleep 0.1; done"#;
+
+/// How long a Lease lasts here, how long a leader acts, and how often it renews.
+const LEASE: Duration = Duration::from_secs(3);
+const TIMES: [(&str, &str); 3] = [
+    ("ADDON_OPERATOR_HA_LEASE_DURATION", "3s"),
+    ("ADDON_OPERATOR_HA_RENEW_DEADLINE", "2s"),
+    ("ADDON_OPERATOR_HA_RETRY_PERIOD", "500ms"),
+];
+
+/// An API server, and files that all replicas have.
+struct Cluster {
+    world: Workspace,
+    _server: Running,
+    client: Client,
+}
+
+impl Cluster {
+    async fn new() -> Self {
+        let world = Workspace::new();
+        world.write("global-hooks/traced.sh", &hook("\"schedule\":[{\"crontab\":\"* * * * * *\"}]", TRACED));
+        let arguments = ["apiserver", "--listen", "127.0.0.1:0", "--kubeconfig-out", "kubeconfig"];
+        let mut server = Running::start(world.command(&arguments));
+        let kubeconfig = world.path().join("kubeconfig");
+        server.wait_for_file(&kubeconfig);
+        let client = connected(kubeconfig).await;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}});
+        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+        namespaces.patch("ops", &PatchParams::apply("test"), &Patch::Apply(&namespace)).await.unwrap();
+        Self { world, _server: server, client }
+    }
+
+    fn trace_path(&self) -> PathBuf {
+        self.world.path().join("trace")
+    }
+
+    /// Starts an operator. `more` are variables of its environment.
+    fn operator(&self, who: &str, more: &[(&str, &str)]) -> Running {
+        let path = |name: &str| self.world.path().join(name);
+        let mut command: Command = self.world.command(&["start"]);
+        command
+            .env("KUBE_CONFIG", path("kubeconfig"))
+            .env("ADDON_OPERATOR_NAMESPACE", "ops")
+            .env("ADDON_OPERATOR_POD", who)
+            .env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1")
+            .env("ADDON_OPERATOR_LISTEN_PORT", "0")
+            .env("ADDON_OPERATOR_TMP_DIR", path(&format!("tmp-{who}")))
+            .env("ADDON_OPERATOR_SOURCE_DIR", path(&format!("sources-{who}")))
+            .env("DEBUG_UNIX_SOCKET", path(&format!("socket-{who}")))
+            .env("LOG_TYPE", "text")
+            .env("WHO", who)
+            .env("TRACE", self.trace_path())
+            .envs(more.iter().copied());
+        Running::start(command)
+    }
+
+    fn replica(&self, who: &str) -> Running {
+        self.operator(who, &[&TIMES[..], &[("ADDON_OPERATOR_HA", "true")]].concat())
+    }
+
+    /// Starts a replica that leads, and one that waits.
+    fn two(&self) -> (Running, Running) {
+        let mut leader = self.replica("a");
+        leader.wait("leads from now on");
+        leader.wait("Operator is ready now");
+        let mut standby = self.replica("b");
+        standby.wait("this replica is a standby of a.127-0-0-1.ops.pod");
+        self.wait_for_run("a");
+        (leader, standby)
+    }
+
+    fn trace(&self) -> Vec<(String, String, f64)> {
+        let text = fs::read_to_string(self.trace_path()).unwrap_or_default();
+        let line = |line: &str| {
+            let mut parts = line.split(' ');
+            let mut next = || parts.next().map(str::to_owned);
+            Some((next()?, next()?, next()?.parse().ok()?))
+        };
+        text.lines().filter_map(line).collect()
+    }
+
+    /// Waits until a run of `who` begins after now.
+    fn wait_for_run(&self, who: &str) {
+        let count = || self.trace().iter().filter(|(by, ..)| by == who).count();
+        let (before, begun) = (count(), Instant::now());
+        while count() == before {
+            assert!(begun.elapsed() < DEADLINE, "no run of {who}; the trace is {:?}", self.trace());
+            std::thread::yield_now();
+        }
+    }
+
+    /// Checks that no run was there while another replica's was.
+    fn assert_alone(&self) {
+        let mut runs: BTreeMap<(String, String), (f64, f64)> = BTreeMap::new();
+        for (who, pid, at) in self.trace() {
+            let run = runs.entry((who, pid)).or_insert((at, at));
+            run.1 = at;
+        }
+        let runs: Vec<_> = runs.into_iter().collect();
+        for (number, ((who, _), (from, to))) in runs.iter().enumerate() {
+            for ((other, _), (since, until)) in &runs[number + 1..] {
+                let is_apart = to < since || until < from;
+                assert!(who == other || is_apart, "{who} ran {from}..{to}, {other} {since}..{until}");
+            }
+        }
+        let replicas: BTreeSet<&String> = runs.iter().map(|((who, _), _)| who).collect();
+        assert!(replicas.len() > 1, "{runs:?}");
+    }
+
+    fn lease(&self) -> Api<Lease> {
+        Api::namespaced(self.client.clone(), "ops")
+    }
+}
+
+const NAME: &str = "addon-operator-leader-election";
+
+fn signal(running: &Running, name: &str) {
+    Command::new("kill").args([&format!("-{name}"), &running.pid().to_string()]).status().unwrap();
+}
+
+fn port(running: &Running) -> String {
+    let line = running.seen().iter().find(|line| line.contains("listening on")).unwrap();
+    line.rsplit(':').next().unwrap().trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h1_a_standby_is_ready_and_takes_over_within_two_seconds_of_a_graceful_end() {
+    let cluster = Cluster::new().await;
+    let (leader, mut standby) = cluster.two();
+    let port = port(&standby);
+    assert!(get(&port, "/healthz").starts_with("HTTP/1.1 200"));
+    let ready = get(&port, "/readyz");
+    assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("waiting for acquiring the lock"), "{ready}");
+    for path in ["/queue", "/status"] {
+        let text = get(&port, path);
+        assert!(text.contains("standby of a.127-0-0-1.ops.pod"), "{path}: {text}");
+    }
+    assert!(get(&port, "/metrics").contains("addon_operator_leader 0\n"));
+    let (code, text) = cluster.world.ask(&["converge", "--debug-unix-socket", "socket-b"]);
+    assert!(code != 0 && text.contains("this replica is a standby of a."), "{text}");
+    assert_eq!(leader.stop(), 0);
+    let ended = Instant::now();
+    standby.wait("leads from now on");
+    assert!(ended.elapsed() < Duration::from_secs(2), "{:?}", ended.elapsed());
+    println!("take-over after a graceful end: {:?}", ended.elapsed());
+    cluster.wait_for_run("b");
+    assert!(get(&port, "/metrics").contains("addon_operator_leader 1\n"));
+    assert_eq!(standby.stop(), 0);
+    cluster.assert_alone();
+    let lease = cluster.lease().get(NAME).await.unwrap().spec.unwrap();
+    assert_eq!((lease.holder_identity, lease.lease_transitions), (None, Some(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h1_a_leader_that_is_killed_is_replaced_after_its_lease_and_its_hooks_have_ended() {
+    let cluster = Cluster::new().await;
+    // A run of it goes on for as long as nobody ends it.
+    let endless =
+        r#"while true; do echo "$WHO $$ $(cut -d' ' -f1 /proc/uptime)" >> "$TRACE"; sleep 0.05; done"#;
+    cluster
+        .world
+        .write("global-hooks/traced.sh", &hook("\"schedule\":[{\"crontab\":\"* * * * * *\"}]", endless));
+    let (leader, mut standby) = cluster.two();
+    signal(&leader, "KILL");
+    let killed = Instant::now();
+    standby.wait("leads from now on");
+    let took = killed.elapsed();
+    println!("take-over after SIGKILL: {took:?}");
+    assert!(took < LEASE + Duration::from_secs(2), "{took:?}");
+    cluster.wait_for_run("b");
+    assert_eq!(standby.stop(), 0);
+    cluster.assert_alone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h1_a_leader_that_is_stopped_and_let_go_again_runs_nothing() {
+    let cluster = Cluster::new().await;
+    let endless =
+        r#"while true; do echo "$WHO $$ $(cut -d' ' -f1 /proc/uptime)" >> "$TRACE"; sleep 0.05; done"#;
+    cluster
+        .world
+        .write("global-hooks/traced.sh", &hook("\"schedule\":[{\"crontab\":\"* * * * * *\"}]", endless));
+    let (leader, mut standby) = cluster.two();
+    signal(&leader, "STOP");
+    let stopped = Instant::now();
+    standby.wait("leads from now on");
+    println!("take-over after SIGSTOP: {:?}", stopped.elapsed());
+    assert!(stopped.elapsed() < LEASE + Duration::from_secs(2), "{:?}", stopped.elapsed());
+    cluster.wait_for_run("b");
+    signal(&leader, "CONT");
+    for _ in 0..3 {
+        cluster.wait_for_run("b");
+    }
+    drop(leader);
+    assert_eq!(standby.stop(), 0);
+    cluster.assert_alone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h1_many_flips_of_the_lease_and_never_two_hook_runs_at_once() {
+    let cluster = Cluster::new().await;
+    let (mut leader, mut standby) = cluster.two();
+    let mut names = ["a".to_owned(), "b".to_owned()];
+    for flip in 0..8 {
+        match flip % 4 {
+            0 => assert_eq!(leader.stop(), 0),
+            1 => {
+                // Somebody takes the Lease away: the leader ends by itself, as in the reference operator.
+                let theft = json!({"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 1}});
+                cluster.lease().patch(NAME, &PatchParams::default(), &Patch::Merge(theft)).await.unwrap();
+                leader.wait("Restarting because the leadership was handed over");
+                assert_eq!(leader.end().0, 0);
+            }
+            2 => signal(&leader, "KILL"),
+            _ => {
+                // A Lease that somebody deletes is made again, and the leader stays.
+                cluster.lease().delete(NAME, &DeleteParams::default()).await.unwrap();
+                cluster.wait_for_run(&names[0]);
+                assert_eq!(leader.stop(), 0);
+            }
+        }
+        standby.wait("leads from now on");
+        cluster.wait_for_run(&names[1]);
+        let next = format!("r{flip}");
+        let mut replica = cluster.replica(&next);
+        replica.wait(&format!("this replica is a standby of {}.", names[1]));
+        leader = std::mem::replace(&mut standby, replica);
+        names = [std::mem::take(&mut names[1]), next];
+    }
+    assert_eq!(standby.stop(), 0);
+    assert_eq!(leader.stop(), 0);
+    cluster.assert_alone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_operators_by_mistake_are_seen_or_refused() {
+    let cluster = Cluster::new().await;
+    let mut first = cluster.operator("a", &TIMES);
+    first.wait("Operator is ready now");
+    let mut second = cluster.operator("b", &TIMES);
+    second.wait("another operator is at work in namespace ops: a_");
+    let status = get(&port(&second), "/status");
+    assert!(status.contains("both run all hooks"), "{status}");
+    assert!(get(&port(&second), "/metrics").contains("addon_operator_other_operators 1\n"));
+    let refusing =
+        cluster.operator("c", &[&TIMES[..], &[("ADDON_OPERATOR_SINGLE_INSTANCE", "refuse")]].concat());
+    let (code, lines) = refusing.end();
+    assert_eq!(code, 1, "{lines:?}");
+    assert_eq!(second.stop(), 0);
+    assert_eq!(first.stop(), 0);
+    let lease: Value = serde_json::to_value(cluster.lease().get(NAME).await.unwrap()).unwrap();
+    assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "{lease}");
+}
