@@ -115,7 +115,7 @@ fn what_is_wrong_with_a_hosted_cluster_is_said_on_it() {
 fn c18_each_controller_is_short_and_has_a_reconcile_binding() {
     let mut controllers = 0;
     for path in scripts(&root().join(EXAMPLE)) {
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(path).unwrap();
         assert!(text.contains("\nreconcile:\n"), "{}", path.display());
         // The configuration is YAML.
         let mut is_config = false;

@@ -2,11 +2,13 @@
 
 use addon_operator::app::Outcome;
 use http::Method;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
 use serde_json::{Value, json};
 
 use crate::module_sources::{World, phase, state};
 use crate::support::repository::{Packed, Reply, index};
-use crate::support::server::{get, ok};
+use crate::support::server::{get, ok, settled};
 
 const SECRETS: &str = "/api/v1/namespaces/ops/secrets";
 
@@ -78,13 +80,10 @@ async fn a_lost_bundle_comes_back_and_holds_up_no_other_configuration_while_it_i
     // Lost again, with the repository there: nobody has to do anything.
     lose(&world).await;
     let operator = world.start().await;
-    let is_back = |object: &Value| phase(object) == "Ready" && state(object) == "Running";
-    let before = world.object("platform").await["metadata"]["resourceVersion"].clone();
-    world
-        .settled("platform", |object| is_back(object) && object["metadata"]["resourceVersion"] != before)
-        .await;
+    let bundles: Api<Secret> = Api::namespaced(world.cluster.client(), "ops");
     for name in &ready {
-        assert!(secrets(&world).await.contains(name), "{name} was not written again");
+        settled(&bundles, name, |secret| !secret.is_null()).await;
     }
+    world.settled("platform", |object| phase(object) == "Ready" && state(object) == "Running").await;
     assert_eq!(operator.stop().await, Outcome::Done);
 }

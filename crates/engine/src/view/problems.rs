@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
 use super::{
-    ElectionRole, ElectionView, ModuleView, QueueView, SourceView, TaskView, View, WatchView, WebhookStreakView,
+    ElectionRole, ElectionView, ModuleView, QueueView, SourceView, TaskView, View, WatchView,
+    WebhookStreakView,
 };
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
@@ -90,6 +91,22 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         advice: watch.failure.advice.clone().unwrap_or_else(|| OPENED_AGAIN.to_owned()),
         module: None,
     }));
+    problems.extend(webhook_problems(view, format));
+    let more = view.warnings.len().saturating_sub(WARNINGS);
+    let more = (more > 0).then(|| format!("{more} more; the log has all"));
+    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (format.show)(warning)).chain(more);
+    problems.extend(warnings.map(|what| Problem {
+        about: "files:".to_owned(),
+        what,
+        advice: "correct that; all else goes on meanwhile".to_owned(),
+        module: None,
+    }));
+    problems
+}
+
+/// Returns what is wrong with webhooks.
+fn webhook_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
     problems.extend(view.webhooks.failure.iter().map(|failure| Problem {
         about: "webhooks".to_owned(),
         what: format!("are not registered as hooks want them: {}", format.failure(failure)),
@@ -105,15 +122,6 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     problems.extend(view.webhooks.streaks.iter().map(|streak| webhook_problem(streak, format)));
     let ends_in = view.webhooks.certificate_ends_in;
     problems.extend(ends_in.filter(|left| *left < LAST_DAYS).map(certificate_problem));
-    let more = view.warnings.len().saturating_sub(WARNINGS);
-    let more = (more > 0).then(|| format!("{more} more; the log has all"));
-    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (format.show)(warning)).chain(more);
-    problems.extend(warnings.map(|what| Problem {
-        about: "files:".to_owned(),
-        what,
-        advice: "correct that; all else goes on meanwhile".to_owned(),
-        module: None,
-    }));
     problems
 }
 
