@@ -344,8 +344,8 @@ mod tests {
             ),
             (
                 "steps: [{convert: {objects: [{kind: Tab, metadata: {name: a}}]}}]\n",
-                "a.test.yaml:1:19: steps[0].convert: needs objects, and to: the version that they are turned into\n\
-                 a.test.yaml:1:31: steps[0].convert.objects[0]: its apiVersion is missing",
+                "a.test.yaml:1:10: steps[0].convert: needs objects, and to: the version that they are turned into\n\
+                 a.test.yaml:1:30: steps[0].convert.objects[0]: its apiVersion is missing",
             ),
             ("timeout: soon\n", "a.test.yaml:1:1: timeout: should be a duration like 30s"),
             ("- [\n", "a.test.yaml:2:1: did not find expected node content while parsing a flow node"),
