@@ -145,7 +145,9 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let operator = Operator::new(&around)?;
     let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&operator.parts.helm)));
     let (questions, parameters) = (operator.questions.clone(), operator.parameters.clone());
-    let asked = http::DebugState { questions, releases, parameters, shows_secrets: true };
+    let charts: Arc<dyn http::ChartArchives> =
+        Arc::new(repositories::ChartsOfCluster(Arc::clone(&operator.parts.repositories)));
+    let asked = http::DebugState { questions, releases, charts, parameters, shows_secrets: true };
     let served = http::serve(settings, &asked, &operator.parts.telemetry, around.any_port).await?;
     listening(served.address);
     let outcome = load_and_operate(&around, operator).await;
@@ -300,6 +302,10 @@ impl Operator {
             counted.fetched(scheme, outcome, took);
         });
         let repositories = repositories::of(around, &sources)?;
+        let counted = Arc::clone(&telemetry);
+        repositories.metrics().listen(move |FetchObservation { scheme, outcome, took }| {
+            counted.chart_fetched(scheme, outcome, took);
+        });
         let (helm, sources, repositories) = (Arc::new(helm), Arc::new(sources), Arc::new(repositories));
         helm.set_archives(Arc::new(repositories::PackageArchives(Arc::clone(&repositories))));
         let parts = Parts { telemetry, helm, discovery, monitors, sources, repositories };

@@ -1,6 +1,7 @@
 //! The command line: parses the arguments, runs the command, returns the exit code.
 
 mod arguments;
+mod chart;
 mod client;
 mod color;
 mod commands;
@@ -68,6 +69,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("hook", inner)) => hook::run(inner),
         Some(("test", inner)) => test::run(inner),
         Some(("source", inner)) => source::run(&matches, inner),
+        Some(("chart", inner)) => chart::run(&matches, inner),
         Some(("crds", _)) => print(crate::source::CRDS),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),

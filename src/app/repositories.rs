@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use engine::{Catalog, Failure, FailureKind, Package, Pins, RepositoryKey, RepositoryKind};
+use engine::view::charts::MeantChart;
+use engine::{Catalog, Failure, FailureKind, Package, Pins, RepositoryAccess, RepositoryKey, RepositoryKind};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use serde_json::Value;
 
 use super::sources::allowed;
 use super::surroundings::{Outcome, Surroundings};
@@ -12,6 +14,7 @@ use super::waiting::{Wanted, answered};
 use crate::cluster::Discovery;
 use crate::driver::Channels;
 use crate::helm::Archives;
+use crate::http::ChartArchives;
 use crate::repository::{Options, Repositories};
 use crate::source::Sources;
 
@@ -24,6 +27,43 @@ pub(super) struct PackageArchives(pub(super) Arc<Repositories>);
 impl Archives for PackageArchives {
     fn archive<'a>(&'a self, package: &'a Package) -> BoxFuture<'a, Result<Vec<u8>, Failure>> {
         async move { self.0.archive(package).await }.boxed()
+    }
+}
+
+/// Answers what people ask about charts that are kept.
+pub(super) struct ChartsOfCluster(pub(super) Arc<Repositories>);
+
+impl ChartArchives for ChartsOfCluster {
+    fn versions(&self, meant: MeantChart) -> BoxFuture<'_, Result<Vec<Value>, Failure>> {
+        async move { self.0.versions(&meant.repository, &meant.chart).await }.boxed()
+    }
+
+    fn values(&self, meant: MeantChart) -> BoxFuture<'_, Result<String, Failure>> {
+        async move {
+            let (_, bytes) = self.archive(meant).await?;
+            crate::repository::default_values(bytes).await
+        }
+        .boxed()
+    }
+
+    fn archive(&self, meant: MeantChart) -> BoxFuture<'_, Result<(Package, Vec<u8>), Failure>> {
+        async move {
+            let version = meant.version.unwrap_or_default();
+            self.0.kept_package(&meant.repository, &meant.chart, &version).await
+        }
+        .boxed()
+    }
+
+    fn look_at(
+        &self,
+        repository: RepositoryAccess,
+        meant: MeantChart,
+    ) -> BoxFuture<'_, Result<Package, Failure>> {
+        async move {
+            let version = meant.version.unwrap_or_default();
+            self.0.look_at(&repository, &meant.chart, &version).await
+        }
+        .boxed()
     }
 }
 

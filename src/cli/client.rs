@@ -44,6 +44,23 @@ pub(super) fn run(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
     }
 }
 
+/// Asks a running operator for an archive. Returns the HTTP status, the description of the archive, and its bytes.
+pub(super) fn archive(root: &ArgMatches, matches: &ArgMatches) -> anyhow::Result<(u16, Vec<u8>, Vec<u8>)> {
+    let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
+    let socket = socket_of(&[leaf, matches, root]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let query = debug_request("chart", matches).map(|request| request.path).unwrap_or_default();
+    let query = query.split_once('?').map(|(_, query)| query).unwrap_or_default();
+    runtime.block_on(async {
+        let (status, described) = plain(&format!("/chart/package?{query}")).send(&socket).await?;
+        if status >= 400 {
+            return Ok((status, described, Vec::new()));
+        }
+        let (status, archive) = plain(&format!("/chart/archive?{query}")).send(&socket).await?;
+        Ok((status, described, archive))
+    })
+}
+
 /// Returns the socket of the command line, the innermost first, or the default one.
 fn socket_of(levels: &[&ArgMatches]) -> PathBuf {
     let typed = levels.iter().find_map(|matches| {
@@ -97,9 +114,9 @@ impl Question<'_> {
         let text = match self.command {
             ("config", "set") if status < 400 => tables::parameter_is_set(self.leaf),
             // These are ours; what the reference has too is followed by an empty line as there.
-            ("status" | "why" | "journal" | "graph" | "converge" | "source", _) | ("module", "status") => {
-                text
-            }
+            ("status" | "why" | "journal" | "graph" | "converge" | "source", _)
+            | ("chart", "list" | "outdated" | "values" | "versions")
+            | ("module", "status") => text,
             _ => text + "\n",
         };
         let is_text = matches!(format_of(self.leaf).as_str(), "text" | "");

@@ -32,6 +32,7 @@ pub fn command() -> Command {
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
         .subcommand(completion())
         .subcommand(super::source::command(running::source()))
+        .subcommand(super::chart::command(running::chart()))
         .subcommands(running::commands())
 }
 

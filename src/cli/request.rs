@@ -134,6 +134,12 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
         ("module", "history") => get(format!("/module/{module}/history")),
         ("source", "list") => get(format!("/source/list.{format}")),
         ("source", "sync") => post(format!("/source/{module}/sync")),
+        ("chart", "list" | "outdated") => get(format!("/chart/{command}.{format}")),
+        ("chart", "versions") => get(format!("/chart/versions.{format}?name={module}")),
+        ("chart", _) => {
+            let version = encoded(&text(inner, "version"));
+            get(format!("/chart/{command}?name={module}&version={version}&showSecrets={show_secrets}"))
+        }
         ("module", _) => post(format!("/module/{module}/{command}")),
         _ => return None,
     })

@@ -1,77 +1,27 @@
 //! The debugging socket: values, patches and snapshots. Only the operator's user can open it. See docs/operating.md#http.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{FromRef, Path, Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::view::{self, ModuleView, TaskView, nearest};
-use engine::{
-    Command, Failure, Inspection, Module, ModuleName, ReleaseTarget, ScopeInspection, Tally, ValuesInput,
-};
-use futures::future::BoxFuture;
+use engine::{Command, Failure, Inspection, ModuleName, ScopeInspection, Tally};
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
+use super::charts;
+use super::debug_state::DebugState;
 use super::explain::{self, OutputFormat};
-use super::response::{after_start, ended, formatted, is_true, not_allowed, not_found, split, text};
+use super::response::{
+    after_start, ended, formatted, is_true, not_allowed, not_found, split, text, text_or_failure, with_advice,
+};
 use super::routes::SOCKET;
 use super::secret_values::SecretValues;
 use super::{parameters, queue};
-use crate::config::Parameters;
-use crate::driver::Questions;
-
-/// The state of the socket's router.
-#[derive(Clone)]
-pub struct DebugState {
-    /// The engine.
-    pub questions: Questions,
-    /// The releases.
-    pub releases: Arc<dyn Releases>,
-    /// What can be changed while the operator runs.
-    pub parameters: Parameters,
-    /// Whether values of the Secret over the ConfigMap are shown to who asks for them: not over TCP.
-    pub shows_secrets: bool,
-}
-
-impl DebugState {
-    /// Returns whether the answer to a query shows the values of the Secret.
-    fn may_show(&self, query: &BTreeMap<String, String>) -> bool {
-        self.shows_secrets && is_true(query.get("showSecrets"))
-    }
-}
-
-impl FromRef<DebugState> for Parameters {
-    fn from_ref(state: &DebugState) -> Self {
-        state.parameters.clone()
-    }
-}
-
-/// What the socket answers about releases.
-pub trait Releases: Send + Sync {
-    /// Returns the names of our releases, a line each.
-    fn list(&self, targets: Vec<ReleaseTarget>) -> BoxFuture<'_, Result<String, Failure>>;
-    /// Returns the revisions of a release, a line each.
-    fn history(&self, release: String, target: ReleaseTarget) -> BoxFuture<'_, Result<String, Failure>>;
-    /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.
-    fn watched(&self) -> BTreeMap<String, Vec<String>>;
-    /// Returns what the chart of a module renders to; empty for a module without chart.
-    fn render(
-        &self,
-        module: (Arc<Module>, ReleaseTarget),
-        values: ValuesInput,
-    ) -> BoxFuture<'_, Result<String, Failure>>;
-    /// Returns how the cluster differs from what the chart of a module renders to.
-    fn diff(
-        &self,
-        module: (Arc<Module>, ReleaseTarget),
-        values: ValuesInput,
-    ) -> BoxFuture<'_, Result<String, Failure>>;
-}
 
 /// Returns the routes of the socket.
 pub(super) fn router(debug: DebugState) -> Router {
@@ -80,6 +30,7 @@ pub(super) fn router(debug: DebugState) -> Router {
         .route("/global/{file}", get(global))
         .route("/module/{file}", get(modules))
         .route("/module/{name}/{file}", get(module).post(command))
+        .route("/chart/{file}", get(charts::asked))
         .route("/source/{file}", get(sources))
         .route("/source/{name}/sync", post(sync))
         .route("/converge", post(converge))
@@ -264,24 +215,6 @@ async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, Strin
             (StatusCode::INTERNAL_SERVER_ERROR, secret.hide(&text) + "\n").into_response()
         }
         outcome => shown(outcome),
-    }
-}
-
-/// Answers with a text, or with a failure and its advice.
-fn text_or_failure(outcome: Result<String, Failure>) -> Response {
-    match outcome {
-        Ok(text) => text.into_response(),
-        Err(failure) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, format!("{}\n", with_advice(&failure))).into_response()
-        }
-    }
-}
-
-/// Returns a failure with its advice.
-fn with_advice(failure: &Failure) -> String {
-    match &failure.advice {
-        Some(advice) => format!("{failure} ({advice})"),
-        None => failure.to_string(),
     }
 }
 

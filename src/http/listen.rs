@@ -14,7 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::connection::{self, LIMITS};
-use super::debug::{self, DebugState};
+use super::debug;
+use super::debug_state::DebugState;
 use super::public;
 use crate::config::Settings;
 use crate::file_lock::FileLock;

@@ -1,8 +1,10 @@
 //! HTTP: what everybody may see on the TCP port, and what only the owner may see on the socket.
 
+mod charts;
 mod connection;
 mod converge_status;
 mod debug;
+mod debug_state;
 mod explain;
 mod exposition;
 mod listen;
@@ -16,6 +18,6 @@ mod routes;
 mod secret_values;
 
 pub use connection::Port;
-pub use debug::{DebugState, Releases};
+pub use debug_state::{ChartArchives, DebugState, Releases};
 pub use listen::{HttpServers, ListenError, serve};
 pub use public::router as port;

@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use engine::Failure;
 use serde_json::Value;
 
 use crate::driver::Questions;
@@ -85,4 +86,22 @@ pub(super) fn not_allowed() -> Response {
 /// Returns whether a query parameter is true, in any of Go's spellings.
 pub(super) fn is_true(text: Option<&String>) -> bool {
     text.is_some_and(|text| matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
+}
+
+/// Answers with a text, or with a failure and its advice.
+pub(super) fn text_or_failure(outcome: Result<String, Failure>) -> Response {
+    match outcome {
+        Ok(text) => text.into_response(),
+        Err(failure) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, format!("{}\n", with_advice(&failure))).into_response()
+        }
+    }
+}
+
+/// Returns a failure with its advice.
+pub(super) fn with_advice(failure: &Failure) -> String {
+    match &failure.advice {
+        Some(advice) => format!("{failure} ({advice})"),
+        None => failure.to_string(),
+    }
 }

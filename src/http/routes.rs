@@ -16,7 +16,8 @@ pub(super) const PORT: &[&str] = &[
 ];
 
 /// The routes of the socket with their methods, a line each.
-pub(super) const SOCKET: &str = "GET /config/list.{json,yaml,text}\nGET /discovery\nGET /global/config.{json,yaml,text}\n\
+pub(super) const SOCKET: &str = "GET /chart/archive\nGET /chart/list.{json,yaml,text}\nGET /chart/outdated.{json,yaml,text}\nGET /chart/package\n\
+GET /chart/plan\nGET /chart/values\nGET /chart/versions.{json,yaml,text}\nGET /config/list.{json,yaml,text}\nGET /discovery\nGET /global/config.{json,yaml,text}\n\
 GET /global/list.{json,yaml,text}\nGET /global/patches.{json,yaml,text}\nGET /global/snapshots.{json,yaml,text}\n\
 GET /global/values.{json,yaml,text}\nGET /graph\nGET /journal.{json,yaml,text}\nGET /module/list.{json,yaml,text}\n\
 GET /module/releases\nGET /module/resource-monitor.{json,yaml,text}\nGET /module/{name}/config.{json,yaml,text}\n\

@@ -78,7 +78,7 @@ impl Repositories {
         let validator = known.map(|known| Validator::of_texts(&known.etag, &known.modified));
         let get = Get { url: &url, known: validator.as_ref(), limit: self.options.index_bytes };
         let spool = Spool::new(self.options.directory.clone());
-        let (spool, validator) = match self.http.get(get, spool).await {
+        let (spool, validator) = match self.observed("index", self.http.get(get, spool)).await {
             Err(error) => return Err(fetching("the index", &error)),
             Ok(Answer::Unchanged) => {
                 let validator = known.cloned().unwrap_or_default();

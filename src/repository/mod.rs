@@ -7,6 +7,7 @@
 
 mod config_maps;
 mod index;
+mod inspection;
 mod package;
 mod pins;
 mod repositories;
@@ -14,4 +15,5 @@ mod resolve;
 mod stop;
 mod verified;
 
+pub use inspection::default_values;
 pub use repositories::{Options, Repositories};

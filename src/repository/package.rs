@@ -109,7 +109,7 @@ impl Repositories {
     }
 
     /// Returns the archive of a version that is kept, if all of it is there.
-    async fn kept(&self, request: &StoreRequest) -> Result<Option<(Vec<u8>, Digest)>, Stop> {
+    pub(super) async fn kept(&self, request: &StoreRequest) -> Result<Option<(Vec<u8>, Digest)>, Stop> {
         let mut bytes = Vec::new();
         let (mut number, mut count, mut digest) = (0, 1, None);
         while number < count {
@@ -182,14 +182,14 @@ impl Repositories {
         Ok(())
     }
 
-    async fn download(&self, base: &HttpUrl, request: &StoreRequest) -> Result<Vec<u8>, Stop> {
+    pub(super) async fn download(&self, base: &HttpUrl, request: &StoreRequest) -> Result<Vec<u8>, Stop> {
         let url = location::archive(base, &request.version.url, self.options.allowed.protocols);
         let url =
             url.map_err(|error| Stop::Rejected(format!("the URL of the archive can't be used: {error}")))?;
         let allowed = self.options.allowed.check_bundle(&BundleUrl::Http(url.clone()));
         allowed.map_err(|error| Stop::Rejected(format!("the archive: {error}")))?;
         let get = Get { url: &url, known: None, limit: MOST_PACKED };
-        match self.http.get(get, Vec::new()).await {
+        match self.observed("archive", self.http.get(get, Vec::new())).await {
             Ok(Answer::New(bytes, _)) => Ok(bytes),
             Ok(Answer::Unchanged) => {
                 Err(Stop::Rejected("the server says that the archive did not change".to_owned()))

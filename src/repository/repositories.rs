@@ -1,14 +1,15 @@
 //! What the effects of chart repositories come to.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use ::source::allow::AllowList;
 use ::source::template::SecretData;
 use ::source::url::{HttpUrl, IndexUrl, UrlError};
 use engine::{
-    Failure, FetchedIndex, IndexRequest, ModuleName, Package, Pin, Pins, RepositoryAccess, ResolveRequest,
-    ResolvedChart, StoreRequest, StoredPackage,
+    Digest, Failure, FetchedIndex, IndexRequest, ModuleName, Package, Pin, Pins, RepositoryAccess,
+    ResolveRequest, ResolvedChart, StoreRequest, StoredPackage,
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
@@ -17,7 +18,8 @@ use tokio::sync::Semaphore;
 use super::config_maps::ConfigMaps;
 use super::stop::{Stop, outcome};
 use super::verified::Verified;
-use crate::remote::http::HttpClient;
+use crate::remote::http::{Answer, HttpClient, HttpError};
+use crate::remote::{FetchMetrics, FetchObservation};
 
 /// How charts are fetched and kept.
 #[derive(Clone)]
@@ -45,6 +47,10 @@ pub struct Repositories {
     pub(super) verified: Verified,
     /// Parsing and unpacking take memory, so they are done one at a time.
     pub(super) turns: Semaphore,
+    /// Hears of requests: the scheme is what was asked for.
+    pub(super) metrics: FetchMetrics,
+    /// The archive that somebody looked at last.
+    pub(super) looked_at: Mutex<Option<(Digest, Arc<Vec<u8>>)>>,
     /// Who writes pins reads them first.
     pub(super) pinning: tokio::sync::Mutex<()>,
 }
@@ -59,8 +65,32 @@ impl Repositories {
             client,
             verified: Verified::default(),
             turns: Semaphore::new(1),
+            metrics: FetchMetrics::default(),
+            looked_at: Mutex::default(),
             pinning: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Returns what requests are reported to; `scheme` says what was asked for, `index` or `archive`.
+    pub fn metrics(&self) -> &FetchMetrics {
+        &self.metrics
+    }
+
+    /// Reports what came of a request.
+    pub(super) async fn observed<T>(
+        &self,
+        what: &'static str,
+        request: impl Future<Output = Result<Answer<T>, HttpError>>,
+    ) -> Result<Answer<T>, HttpError> {
+        let begun = Instant::now();
+        let answer = request.await;
+        let outcome = match &answer {
+            Ok(Answer::New(..)) => "fetched",
+            Ok(Answer::Unchanged) => "unchanged",
+            Err(_) => "failed",
+        };
+        self.metrics.observe(FetchObservation { scheme: what, outcome, took: begun.elapsed() });
+        answer
     }
 
     /// Fetches an index and writes what is kept of it. See docs/charts.md.
@@ -114,7 +144,10 @@ impl Repositories {
     ///
     /// When it is not there, or not whole.
     pub async fn archive(&self, package: &Package) -> Result<Vec<u8>, Failure> {
-        self.read_archive(package).await
+        match self.archive_looked_at(package) {
+            Some(archive) => Ok(archive),
+            None => self.read_archive(package).await,
+        }
     }
 
     /// Returns the URL of a repository, with its user and password if it has some.

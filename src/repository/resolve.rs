@@ -31,7 +31,11 @@ impl Repositories {
         let find = |wanted: &WantedVersion| self.version(&base, &entries, wanted);
         Ok(ResolvedChart {
             versions: request.versions.iter().map(find).collect(),
-            highest: entries.first().map(|entry| entry.version.clone()),
+            // A pre-release is the highest where there is nothing else.
+            highest: choose(&entries, "*", |_| true)
+                .ok()
+                .or(entries.first())
+                .map(|entry| entry.version.clone()),
         })
     }
 
@@ -63,7 +67,11 @@ impl Repositories {
         })
     }
 
-    async fn index_map_of(&self, repository: &str, chart: &str) -> Result<Option<ConfigMap>, Stop> {
+    pub(super) async fn index_map_of(
+        &self,
+        repository: &str,
+        chart: &str,
+    ) -> Result<Option<ConfigMap>, Stop> {
         let text = format!("helm-{repository}-{chart}-index");
         for name in [legal::object(&text), legal::told_apart(&text, &[repository, chart])] {
             match self.maps.get(&name).await? {
@@ -81,7 +89,7 @@ impl Repositories {
     }
 
     /// Returns why there is no index map of a chart, with the nearest name that there is.
-    async fn missing(&self, repository: &str, chart: &str) -> Result<String, Stop> {
+    pub(super) async fn missing(&self, repository: &str, chart: &str) -> Result<String, Stop> {
         let selector = format!("{REPO}={},{TYPE}=index", legal::label(repository));
         let maps = self.maps.metadata(&selector).await?;
         let names: Vec<String> =

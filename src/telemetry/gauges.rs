@@ -72,6 +72,16 @@ impl Metrics {
                 gauges.count(&[source.key.kind.as_str(), source.phase]);
             }
         });
+        self.chart_repositories.renew(|gauges| {
+            for repository in &view.charts.repositories {
+                gauges.count(&[if repository.is_synced == Some(true) { "true" } else { "false" }]);
+            }
+        });
+        self.chart_versions.renew(|gauges| {
+            for chart in &view.charts.charts {
+                chart.versions.iter().for_each(|_| gauges.count(&[chart.repository.as_str()]));
+            }
+        });
         self.watches_broken.renew(|gauges| {
             for watch in &view.watches {
                 let reason = match (&watch.missing_kind, &watch.failure) {

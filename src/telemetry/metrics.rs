@@ -154,6 +154,12 @@ metrics! {
             "Configurations of module sources: New, Pending, Ready, Failed";
         histogram fetch_seconds = "addons_fetch_seconds", &["scheme", "outcome"],
             "How long requests to repositories of module sources take, with the wait for their turn";
+        gauge chart_repositories = "chart_repositories", &["synced"],
+            "Chart repositories, by whether their index was read when it was looked at last";
+        gauge chart_versions = "chart_versions", &["repository"],
+            "Versions that Charts keep of a chart repository";
+        histogram chart_fetch_seconds = "chart_fetch_seconds", &["what", "outcome"],
+            "How long requests to chart repositories take, with the wait for their turn";
         histogram review_seconds = "webhook_review_seconds", &["binding", "webhook", "outcome"],
             "How long reviews of the API server take, with the wait for other hooks";
         gauge certificate_end = "webhook_certificate_expires_seconds", &[],

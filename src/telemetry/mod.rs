@@ -281,6 +281,11 @@ impl Telemetry {
         self.metrics.fetch_seconds.observe(&[scheme, outcome], took.as_secs_f64());
     }
 
+    /// Counts a request to a chart repository: for what, what came of it, and how long it took with the wait for its turn.
+    pub fn chart_fetched(&self, what: &str, outcome: &str, took: Duration) {
+        self.metrics.chart_fetch_seconds.observe(&[what, outcome], took.as_secs_f64());
+    }
+
     /// Counts how long a watch took to filter an object.
     pub fn watch_filtered(&self, monitor: MonitorId, took: Duration) {
         self.watch_measured(monitor, Timing::Filtered(took));

@@ -183,3 +183,102 @@ async fn a_bundle_of_a_source_may_name_its_chart() {
     .await;
     operator.stop().await;
 }
+
+/// Runs a command about charts. Returns its exit code and what it prints.
+fn ask_about_charts(world: &World, arguments: &[&str]) -> (i32, String) {
+    let socket = world.cluster.path("socket").to_string_lossy().into_owned();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_addon-operator"));
+    let output =
+        command.arg("chart").args(arguments).args(["--debug-unix-socket", &socket]).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|part| String::from_utf8_lossy(&part).into_owned());
+    (output.status.code().unwrap(), text.concat())
+}
+
+/// Returns an operator with a module that stays with 0.1.0 while 0.2.0 is there.
+async fn outdated_module(world: &World) -> crate::support::in_process::Operator {
+    write_module(world, "0.1.0");
+    let operator = world.start().await;
+    publish_corp(world, &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.2.0", alpha("0.2.0"))]).await;
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;
+    world.synced("Chart", "module-cache").await;
+    server::until_asked("the end of the revision", async || {
+        record(world, "cache").await["labels"]["status"] == "deployed"
+    })
+    .await;
+    operator
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_see_what_is_kept_what_is_offered_and_what_is_newer() {
+    let world = World::new().await;
+    let operator = outdated_module(&world).await;
+    let directory = world.cluster.path("pulled");
+    std::fs::create_dir(&directory).unwrap();
+    let chart = |arguments: &[&str]| ask_about_charts(&world, arguments);
+    let words = |text: &str, line: usize| -> Vec<String> {
+        text.lines().nth(line).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    };
+    let (code, list) = chart(&["list"]);
+    assert_eq!(
+        (code, words(&list, 1)),
+        (
+            0,
+            ["module-cache", "corp/alpha", "synced", "0.1.0", "(0.1.0)", "0.2.0", "cache"]
+                .map(str::to_owned)
+                .into()
+        )
+    );
+    let (_, outdated) = chart(&["outdated"]);
+    assert_eq!(words(&outdated, 1), ["cache", "corp/alpha", "0.1.0", "0.1.0", "0.1.0", "0.2.0"]);
+    let (_, versions) = chart(&["versions", "corp/alpha"]);
+    assert_eq!(
+        (words(&versions, 1), words(&versions, 2)),
+        (vec!["0.2.0".to_owned()], vec!["0.1.0".to_owned(), "kept".to_owned()])
+    );
+    assert_eq!(chart(&["values", "cache"]), (0, "says: hello\n".to_owned()));
+    let (code, problem) = chart(&["values", "cache", "--version", "0.2.0"]);
+    assert!(
+        code == 1 && problem.contains("version 0.2.0 of chart alpha of Repository corp is not kept"),
+        "{problem}"
+    );
+
+    let path = directory.to_string_lossy().into_owned();
+    let (code, pulled) = chart(&["pull", "cache", "-d", &path]);
+    assert!(code == 0 && pulled.contains(&digest(&alpha("0.1.0"))), "{pulled}");
+    assert_eq!(std::fs::read(directory.join("alpha-0.1.0.tgz")).unwrap(), alpha("0.1.0"));
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_shows_what_another_version_would_change_and_writes_nothing() {
+    let world = World::new().await;
+    let operator = outdated_module(&world).await;
+    let chart = |arguments: &[&str]| ask_about_charts(&world, arguments);
+    let before = world.maps().await;
+    let revision = record(&world, "cache").await["resourceVersion"].clone();
+    let (code, plan) = chart(&["plan", "cache", "--version", "0.2.0"]);
+    assert!(
+        code == 0 && plan.contains("0.1.0") && plan.contains("0.2.0") && plan.contains("shown"),
+        "{plan}"
+    );
+    assert_eq!(chart(&["plan", "cache", "--version", "0.1.0"]), (0, "No diff found\n".to_owned()));
+    assert!(chart(&["plan", "nobody"]).1.contains("there is no module \"nobody\""));
+    assert!(chart(&["pull", "cahce"]).1.contains("did you mean cache?"));
+    assert_eq!(world.maps().await, before);
+    assert_eq!(record(&world, "cache").await["resourceVersion"], revision);
+
+    let metrics = program::get(&operator.port.to_string(), "/metrics");
+    for line in [
+        "addon_operator_chart_repositories{synced=\"true\"} 1",
+        "addon_operator_chart_versions{repository=\"corp\"} 1",
+        "addon_operator_chart_fetch_seconds_count{outcome=\"fetched\",what=\"archive\"}",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let page = program::get(&operator.port.to_string(), "/");
+    assert!(
+        page.contains("<a href=\"#charts\">Charts (1)</a>") && page.contains("stays with 0.1.0"),
+        "{page}"
+    );
+    operator.stop().await;
+}

@@ -97,6 +97,19 @@ pub struct BrokenPart {
     pub failure: Failure,
 }
 
+impl Module {
+    /// Returns the module as it is when it is installed from this package. Its content is another one with each package.
+    #[must_use]
+    pub fn installed_from(&self, package: &Arc<Package>) -> Self {
+        let hash = |package: &Arc<Package>| {
+            let digits = package.digest.hex().get(..16);
+            digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
+        };
+        let content = self.content ^ self.package.as_ref().map(hash).unwrap_or_default() ^ hash(package);
+        Self { package: Some(Arc::clone(package)), content, ..self.clone() }
+    }
+}
+
 /// A chart, its hooks and its values.
 #[derive(Clone, PartialEq)]
 pub struct Module {

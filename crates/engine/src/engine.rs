@@ -1214,6 +1214,7 @@ impl Engine {
                 queues
             },
             sources: self.sources.views(now),
+            charts: self.repositories.view(now),
             global_hooks: self.modules.global_hook_names(),
             modules: {
                 let mut modules = self.modules.views(&self.configuration, now);

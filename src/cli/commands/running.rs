@@ -169,6 +169,57 @@ pub(super) fn source() -> Vec<Command> {
     ]
 }
 
+/// Returns the commands about charts that ask a running operator.
+pub(super) fn chart() -> Vec<Command> {
+    vec![
+        Command::new("list")
+            .about("List Charts: what their constraints took, the highest version, the module that each is for, what is wrong")
+            .args([format("text"), socket()]),
+        Command::new("outdated")
+            .about("List the modules for whose chart there is something newer: what fits, and what the repository has")
+            .args([format("text"), socket()]),
+        Command::new("versions")
+            .about("List the versions of a chart that its repository offers, and which of them are kept")
+            .args([chart_name(), format("text"), socket()]),
+        Command::new("values")
+            .about("Show the default values of a version that is kept: what can be set")
+            .args([chart_name(), chart_version(), socket()]),
+        Command::new("plan")
+            .about("Show what another version of a module's chart would change in the cluster; writes nothing")
+            .args([
+                argument("name", "MODULE", "The module").required(true),
+                chart_version(),
+                switch("show-secrets", "Show the values of the Secret"),
+                socket(),
+            ]),
+        Command::new("pull")
+            .about("Write the archive of a version that is kept into a file, byte for byte as it was published")
+            .args([
+                chart_name(),
+                chart_version(),
+                option("output-dir", "DIR", "Where the archive goes")
+                    .short('d')
+                    .default_value(".")
+                    .value_parser(clap::value_parser!(std::path::PathBuf)),
+                socket(),
+            ]),
+    ]
+}
+
+/// Returns the argument that names a chart.
+fn chart_name() -> Arg {
+    argument("name", "NAME", "A module, a Chart, or REPOSITORY/CHART").required(true)
+}
+
+/// Returns the option with a version.
+fn chart_version() -> Arg {
+    option(
+        "version",
+        "VERSION",
+        "The version, or a constraint; the one that is pinned or kept first, when left out",
+    )
+}
+
 fn raw() -> Command {
     Command::new("raw")
         .about("Get a path from the debugging socket")

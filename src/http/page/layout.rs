@@ -55,6 +55,7 @@ pub(super) fn page(view: &View, options: PageOptions, show: ShowFailure<'_>) -> 
     tables::problem_list(&mut page, &problems, show);
     tables::modules(&mut page, view, show);
     tables::sources(&mut page, view, show);
+    tables::charts(&mut page, view, show);
     tables::order(&mut page, view, options);
     tables::queues(&mut page, view, show);
     tables::watches(&mut page, view, show);
@@ -137,7 +138,9 @@ fn navigation(page: &mut Html, view: &View) {
     page.raw("<nav aria-label=\"Sections of this page\"><ul>");
     let sources = (!view.sources.is_empty()).then_some(("#sources", "Module sources", view.sources.len()));
     let modules = std::iter::once(("#modules", "Modules", view.modules.len()));
-    for (id, name, count) in modules.chain(sources).chain([
+    let charts = &view.charts.charts;
+    let charts = (!charts.is_empty()).then_some(("#charts", "Charts", charts.len()));
+    for (id, name, count) in modules.chain(sources).chain(charts).chain([
         ("#order", "Order", orders(view)),
         ("#queues", "Tasks in queues", tasks),
         ("#watches", "Watches", view.watches.len()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::view::{
-    self, Format, ModuleView, Problem, QueueView, SourceView, TaskView, View, WatchView, graph,
+    self, ChartView, Format, ModuleView, Problem, QueueView, SourceView, TaskView, View, WatchView, graph,
 };
 use engine::{Failure, Scope, TaskEnd};
 
@@ -17,6 +17,9 @@ const PROBLEMS: usize = 100;
 
 /// How many modules are in one table. Browsers lay out only the tables that are visible.
 const PART: usize = 50;
+
+/// How many Charts are shown.
+const CHARTS: usize = 100;
 
 /// How many module sources are shown.
 const SOURCES: usize = 200;
@@ -187,6 +190,56 @@ fn source_row(page: &mut Html, source: &SourceView, show: ShowFailure<'_>) {
         ago(page, next);
     }
     page.raw("</td><td>").text(&show(&as_failure(&source.message), None)).raw("</td></tr>");
+}
+
+/// Writes the table of Charts, if there are any.
+pub(super) fn charts(page: &mut Html, view: &View, show: ShowFailure<'_>) {
+    let charts = &view.charts.charts;
+    if charts.is_empty() {
+        return;
+    }
+    section(page, "charts", "Charts");
+    page.raw(
+        "<table><caption>Charts from repositories that are kept, and the modules that name them</caption>",
+    );
+    headings(page, &["Chart", "State", "Versions", "Module", "Next", "Message"]);
+    for chart in charts.iter().take(CHARTS) {
+        chart_row(page, view, chart, show);
+    }
+    page.raw("</tbody></table>");
+    if charts.len() > CHARTS {
+        page.raw("<p>and ").count(charts.len() - CHARTS);
+        page.raw(" more; <a href=\"/status?format=json\">/status?format=json</a> has all</p>");
+    }
+    page.raw("</section>");
+}
+
+fn chart_row(page: &mut Html, view: &View, chart: &ChartView, show: ShowFailure<'_>) {
+    page.raw("<tr><th scope=\"row\">").text(&chart.name).raw("<small>");
+    page.text(&chart.repository).raw("/").text(&chart.chart).raw("</small></th><td class=\"short ");
+    let state = view::charts::state(chart.is_synced);
+    page.raw(match state {
+        "synced" => "good",
+        "failed" => "bad",
+        _ => "warn",
+    });
+    page.raw("\">").raw(state).raw("</td><td class=\"short\">");
+    for (number, version) in chart.versions.iter().enumerate() {
+        page.raw(if number == 0 { "" } else { ", " }).text(&version.version);
+    }
+    page.raw("</td><td class=\"short\">");
+    if let Some(its) = view.charts.modules.iter().find(|its| its.chart == chart.name) {
+        page.text(its.module.as_str());
+        if let Some(pinned) = &its.pinned {
+            page.raw("<small>stays with ").text(&pinned.version).raw("</small>");
+        }
+    }
+    page.raw("</td><td class=\"short\">");
+    if let Some(next) = chart.next_in {
+        page.raw("in ");
+        ago(page, next);
+    }
+    page.raw("</td><td>").text(&show(&as_failure(&chart.message), None)).raw("</td></tr>");
 }
 
 /// Writes the drawing of the order in which modules run.

@@ -41,7 +41,7 @@ impl Modules {
         if module.spec.package.as_ref() == Some(package) {
             return false;
         }
-        module.spec = Arc::new(packaged(&module.spec, Some(package)));
+        module.spec = Arc::new(module.spec.installed_from(package));
         (module.package_failures, module.is_package_good) = (0, false);
         true
     }
@@ -50,7 +50,7 @@ impl Modules {
     pub(super) fn with_package(&self, new: &Arc<Module>) -> Arc<Module> {
         let package = self.states.get(&new.name).and_then(|module| module.spec.package.as_ref());
         match package.filter(|_| new.chart.is_some() && new.package.is_none()) {
-            Some(package) => Arc::new(packaged(new, Some(package))),
+            Some(package) => Arc::new(new.installed_from(package)),
             None => Arc::clone(new),
         }
     }
@@ -90,15 +90,4 @@ impl Modules {
         };
         module.is_decided() && !module.is_on() && !module.is_active && !has_release
     }
-}
-
-/// Returns a module with a package. Its content is another one with each package.
-fn packaged(module: &Module, package: Option<&Arc<Package>>) -> Module {
-    let hash = |digest: &str| {
-        let digits = digest.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        digits.unwrap_or_default()
-    };
-    let of = |package: Option<&Arc<Package>>| package.map_or(0, |package| hash(package.digest.hex()));
-    let content = module.content ^ of(module.package.as_ref()) ^ of(package);
-    Module { package: package.cloned(), content, ..module.clone() }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use objects::legal;
 use serde_json::json;
 
+use super::announcements::announce_chart;
 use super::chart::{Chart, Resolved, Stage, Written};
 use super::object::{CHART, GROUP, MODULE, Object, REPO, UNMANAGED, status_change, without_nulls};
 use super::patches::Change;
@@ -96,7 +97,7 @@ impl Repositories {
     }
 
     pub(super) fn advance_chart(&mut self, cx: &mut Context, name: &Arc<str>) -> Step {
-        if let Some(failure) = self.chart_answered(name) {
+        if let Some(failure) = self.chart_answered(cx, name) {
             return Step::Failed(failure);
         }
         if let Some(chart) = self.charts.get_mut(name)
@@ -151,7 +152,7 @@ impl Repositories {
     }
 
     /// Takes in the answer to what was begun. Returns why the API server or we failed.
-    fn chart_answered(&mut self, name: &Arc<str>) -> Option<Failure> {
+    fn chart_answered(&mut self, cx: &mut Context, name: &Arc<str>) -> Option<Failure> {
         let chart = self.charts.get_mut(name)?;
         match (std::mem::take(&mut chart.stage), chart.answer.take()) {
             (Stage::Resolving(look), Some(RepositoryAnswer::Resolved(Ok(outcome)))) => {
@@ -175,7 +176,11 @@ impl Repositories {
                 match (written, &mut chart.object) {
                     (Written::Chart(chart_name), _) => drop(chart.applied.insert(chart_name)),
                     (Written::Labels(labels), Some(object)) => object.labels.extend(labels),
-                    (Written::Status(status), Some(object)) => object.status = status,
+                    (Written::Status(status), Some(object)) => {
+                        let was_synced = object.says_synced();
+                        object.status = status;
+                        announce_chart(cx, name, object, was_synced);
+                    }
                     (Written::Labels(_) | Written::Status(_), None) => {}
                 }
                 None

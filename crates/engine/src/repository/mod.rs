@@ -13,6 +13,7 @@
 //! The work on an object looks at what is known and does the first thing that is not as it should be, until there is nothing
 //! left. So it may be asked for at any time and any number of times.
 
+mod announcements;
 mod chart;
 mod chart_status;
 mod chart_work;
@@ -25,8 +26,8 @@ mod module_work;
 mod object;
 mod patches;
 mod repositories;
-
 mod repository_work;
+mod view;
 mod watches;
 mod work;
 

@@ -46,7 +46,7 @@ fn announce(
 }
 
 /// Returns the name of the Chart of a module.
-fn chart_of(module: &ModuleName) -> Arc<str> {
+pub(super) fn chart_of(module: &ModuleName) -> Arc<str> {
     legal::object(&format!("module-{module}")).into()
 }
 

@@ -83,6 +83,11 @@ impl<S> Object<S> {
         self.status.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Returns whether the status says that the object is synced; `None` if it says nothing.
+    pub(super) fn says_synced(&self) -> Option<bool> {
+        self.status.get("conditions").is_some().then(|| self.synced().0)
+    }
+
     /// Returns whether the status says that the object is synced, and what it says about that.
     pub(super) fn synced(&self) -> (bool, &str) {
         let conditions = self.status.get("conditions").and_then(Value::as_array).into_iter().flatten();

@@ -1,5 +1,7 @@
 //! A picture for people and programs. It holds no values but what failures quote.
 
+mod chart;
+pub mod charts;
 mod footprint;
 mod format;
 pub mod graph;
@@ -27,6 +29,7 @@ use crate::release_target::ReleaseTarget;
 use crate::time::Time;
 
 pub use crate::secrets::Secrets;
+pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, ModuleChartView};
 pub use footprint::Footprint;
 pub use format::{Format, escaped, span};
 pub use mask::{ends, masked, masked_text};
@@ -47,6 +50,8 @@ pub struct View {
     pub modules: Vec<ModuleView>,
     /// The configurations of module sources.
     pub sources: Vec<SourceView>,
+    /// Chart repositories, what is kept of them, and what modules are installed from.
+    pub charts: ChartsView,
     /// All watches.
     pub watches: Vec<WatchView>,
     /// The watches of the operator itself that do not work.

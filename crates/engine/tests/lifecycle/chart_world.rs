@@ -240,7 +240,7 @@ impl World {
                 found.map(version).ok_or_else(|| format!("nothing fits {constraint}"))
             };
             let versions = request.versions.iter().map(|wanted| find(&wanted.constraint)).collect();
-            Ok(ResolvedChart { versions, highest: None })
+            Ok(ResolvedChart { versions, highest: entries.first().map(|its| its.version.clone()) })
         };
         self.send_in(5, Event::ChartResolved { run, outcome: Ok(outcome) });
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::view::{Format, charts, why};
 use engine::{ChartReference, Config, Event, Failure, FailureKind, Notice};
 use serde_json::{Value, json};
 
@@ -282,6 +283,68 @@ fn a_module_keeps_what_it_has_pinned_until_its_own_chart_is_told_to_take_what_wa
     assert_eq!(second.previous.as_ref(), Some(&first.package));
     assert_ne!(second.package.digest, first.package.digest);
     assert_eq!(phase(&world, "cache"), "running");
+}
+
+fn why_module(world: &World) -> String {
+    let format = Format { show: &str::to_owned, at: &|_| String::new() };
+    let answer = why::module(&world.engine.view(), "cache", format).unwrap();
+    answer.text()
+}
+
+#[test]
+fn what_is_kept_pinned_and_newer_is_shown() {
+    let mut world = charted(&cache("1", false));
+    world.run_for(2_000);
+    let text = why_module(&world);
+    assert!(text.contains("there is no Repository \"corp\"") && text.contains("tried again in"), "{text}");
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    let view = world.engine.view();
+    assert_eq!(view.charts.repositories[0].is_synced, Some(true));
+    assert_eq!(view.charts.charts[0].versions[0].version, "1.0");
+    assert!(!view.charts.modules[0].is_outdated());
+    assert!(charts::outdated_text(&view).starts_with("Every module"));
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2), offered("alpha", "2.0", 3)]);
+    world.run_for(400_000);
+    let view = world.engine.view();
+    let its = &view.charts.modules[0];
+    assert_eq!((its.fits.as_deref(), its.highest.as_deref()), (Some("1.1"), Some("2.0")));
+    let text = charts::outdated_text(&view);
+    let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["cache", "corp/alpha", "1", "1.0", "1.1", "2.0"]);
+    let text = why_module(&world);
+    for part in
+        ["version 1.1 fits, and the module stays with 1.0", "chart plan cache --version 1.1", "pinned"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (name, version) in [("cache", Some("1.0")), ("module-cache", Some("1.1")), ("corp/other", None)] {
+        let meant = charts::find(&view, name).unwrap();
+        assert_eq!((&*meant.repository, meant.version.as_deref()), ("corp", version), "{name}");
+    }
+    assert!(charts::find(&view, "cahce").unwrap_err().to_string().contains("cache"));
+}
+
+#[test]
+fn a_chart_announces_once_that_it_is_synced_or_not_any_more() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+    world.run_for(400_000);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1", "9"]}]));
+    world.run_for(4_000_000);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+    world.run_for(2_000);
+    let told: Vec<(&str, bool, String)> = world
+        .announcements
+        .iter()
+        .map(|told| (told.reason, told.warning, told.object.as_ref().unwrap().key.name.to_string()))
+        .collect();
+    let about = |reason, warning| (reason, warning, "alpha-corp".to_owned());
+    assert_eq!(told, [about("ChartSynced", false), about("ChartFailed", true), about("ChartSynced", false)]);
+    assert_eq!(world.announcements[0].message, "Chart alpha-corp is synced: 1.0");
+    assert!(world.announcements[1].message.contains("nothing fits 9"));
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     let tasks: Vec<(&QueueView, usize, &TaskView)> = tasks_of(view, module);
     judge(view, module, &tasks, format, &mut answer);
     origin(module, &mut answer);
+    named_chart(view, module, format, &mut answer);
     facts(view, module, format, &mut answer);
     for (queue, place, task) in tasks {
         answer.facts.push(("task", place_of(queue, place, task, format)));
@@ -247,6 +248,48 @@ fn origin(module: &ModuleView, answer: &mut Answer) {
         answer.advice.push(format!("{} shows why its source does not bring it any more", why_source(source)));
     }
     answer.facts.push(("source", told));
+}
+
+/// Tells from which chart a module is installed, and why it stays with that version.
+fn named_chart(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
+    let Some(its) = view.charts.modules.iter().find(|its| its.module == module.name) else { return };
+    let mut told = format!("{}/{}, {}", its.repository, its.name, its.constraint);
+    if its.auto_upgrade {
+        told.push_str(", follows newer versions");
+    }
+    answer.facts.push(("chart", told));
+    if let Some(pinned) = &its.pinned {
+        answer.facts.push(("pinned", format!("version {}, {}", pinned.version, pinned.digest)));
+    }
+    if let Some(previous) = &its.previous {
+        answer.facts.push(("goes back to", format!("version {}, if runs fail", previous.version)));
+    }
+    if let Some(rejected) = &its.rejected {
+        answer.facts.push(("went back from", rejected.clone()));
+    }
+    let pinned = its.pinned.as_ref().map(|pinned| &*pinned.version);
+    if let (Some(fits), Some(pinned)) = (&its.fits, pinned)
+        && fits != pinned
+    {
+        answer.facts.push(("waits", format!("version {fits} fits, and the module stays with {pinned}")));
+        let plan = format!(
+            "`addon-operator chart plan {} --version {fits}` shows what it would change",
+            module.name
+        );
+        answer.advice.push(plan);
+        if !its.auto_upgrade {
+            let upgrade = format!(
+                "another chart.version in {}/module.yaml has it taken, or chart.autoUpgrade: true",
+                module.path
+            );
+            answer.advice.push(upgrade);
+        }
+    }
+    let chart = view.charts.charts.iter().find(|chart| chart.name == its.chart);
+    if let Some(chart) = chart.filter(|chart| chart.is_synced == Some(false)) {
+        let again = chart.next_in.map(|next| format!(", tried again in {}", span(next))).unwrap_or_default();
+        answer.facts.push(("its Chart", format!("{}: {}{again}", chart.name, (format.show)(&chart.message))));
+    }
 }
 
 fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
