@@ -18,7 +18,9 @@ fn crd() -> Value {
             "names": {"plural": "websites", "singular": "website", "kind": "Website", "listKind": "WebsiteList"},
             "versions": [{
                 "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": fields, "status": fields}}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": fields, "status": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"page": {"type": "string", "nullable": true}},
+                }}}},
             }],
         },
     })
@@ -168,5 +170,62 @@ async fn a_website_that_fails_holds_up_no_other_one() {
     world.settled(told, is_told).await;
     world.change("broken", json!({"spec": {"text": "Hello"}})).await;
     world.settled(&object("configmaps", "broken"), |map| map["data"]["text"] == "Hello").await;
+    world.operator.stop().await;
+}
+
+/// A controller whose result is what the object says.
+const PUPPET: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+if [[ "${1:-}" == "--config" ]]; then
+  echo '{"configVersion": "v1", "reconcile": [{"name": "website", "apiVersion": "example.com/v1", "kind": "Website", "children": [{"apiVersion": "v1", "kind": "ConfigMap"}]}]}'
+  exit 0
+fi
+jq -r '.[0].object.spec.result' "$BINDING_CONTEXT_PATH" > "$RECONCILE_RESULT_PATH"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_no_other_one() {
+    let world = World::start(PUPPET).await;
+    let map = |namespace: &str, name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "namespace": "ops"}});
+    let foreign = map("ops", "foreign");
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/configmaps", &foreign).await;
+    let wrong = [
+        ("json", "no JSON at all".to_owned(), "it is no JSON"),
+        (
+            "kind",
+            json!({"children": [secret]}).to_string(),
+            "kind v1 Secret is not in children of the binding",
+        ),
+        ("place", json!({"children": [map("nowhere", "x")]}).to_string(), "nowhere"),
+        ("status", json!({"status": {"page": 5}}).to_string(), "status.page"),
+        ("foreign", json!({"children": [foreign]}).to_string(), "is there already, and is not a child of it"),
+    ];
+    for (name, result, _) in &wrong {
+        world.create(name, json!({"result": result})).await;
+    }
+    world.create("good", json!({"result": json!({"children": [map("ops", "good")]}).to_string()})).await;
+    world.settled(&object("configmaps", "good"), |map| !map.is_null()).await;
+    for (name, _, message) in &wrong {
+        let is_told = |events: &Value| {
+            let mut all = events["items"].as_array().into_iter().flatten();
+            all.any(|event| {
+                event["reason"] == "ReconcileFailed"
+                    && event["involvedObject"]["name"] == *name
+                    && event["message"].as_str().is_some_and(|text| text.contains(message))
+            })
+        };
+        world.settled("/api/v1/namespaces/ops/events", is_told).await;
+    }
+    let kept = get(&world.cluster.server, &object("configmaps", "foreign")).await.unwrap();
+    assert_eq!(kept["metadata"]["labels"], Value::Null);
+    let port = world.operator.port.to_string();
+    let metrics = tokio::task::spawn_blocking(move || http_get(&port, "/metrics")).await.unwrap();
+    let value = |name: &str| -> f64 {
+        let mut lines = metrics.lines().filter(|line| line.starts_with(&format!("addon_operator_{name}{{")));
+        lines.next().and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default()
+    };
+    assert!((value("reconcile_keys") - 6.0).abs() < 0.1, "{metrics}");
+    assert!(value("reconcile_failures_total") >= 5.0 && value("reconcile_seconds_count") >= 6.0, "{metrics}");
     world.operator.stop().await;
 }

@@ -210,6 +210,9 @@ fn a_key_that_fails_waits_longer_each_time_and_a_change_cuts_that_short() {
     let format = engine::view::Format { show: &|text| text.to_owned(), at: &|_| String::new() };
     let status = engine::view::status::text(&plane.engine.view(), format);
     assert!(status.contains("Site ns/a is not as its controller says for "), "{status}");
+    let why = engine::view::why::queue(&plane.engine.view(), "global/site.sh/site", format).unwrap();
+    let why = why.data().to_string();
+    assert!(why.contains("ns/a") && why.contains("exit status 1"), "{why}");
     plane.run_for(3_600);
     let failures = plane.failures;
     // 5 s, 10 s … 5 min, and up to a quarter more.
