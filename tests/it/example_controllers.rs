@@ -1,12 +1,14 @@
 //! The examples of controllers: what their tests say, and that hosted clusters are nothing but an example.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use crate::support::files::{root, tracked_below};
 
 const EXAMPLE: &str = "examples/300-hypershift";
+const OPERATOR: &str = env!("CARGO_BIN_EXE_addon-operator");
 const SMALL: &str = "examples/306-small-controllers";
 
 /// Lives the life of hosted clusters whose name has `name` in it, on a cluster of its own.
@@ -21,8 +23,11 @@ fn scripts(dir: &Path) -> Vec<&'static Path> {
 
 /// Runs tests of an example and checks how they end.
 fn pass(arguments: &[&str], end: &str) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_addon-operator"));
-    command.arg("test").args(arguments).current_dir(root()).env_remove("BASH_ENV");
+    ends(Command::new(OPERATOR).arg("test").args(arguments), end);
+}
+
+fn ends(command: &mut Command, end: &str) {
+    command.current_dir(root()).env_remove("BASH_ENV");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains(end), "{text}");
@@ -34,6 +39,14 @@ fn small_controllers_do_what_those_of_metacontroller_do() {
     let scripts = scripts(&root().join(SMALL)).into_iter();
     let lines: Vec<usize> = scripts.map(|hook| fs::read_to_string(hook).unwrap().lines().count()).collect();
     assert!(lines.len() == 4 && lines.iter().all(|lines| *lines <= 60), "{lines:?}");
+}
+
+#[test]
+fn the_functions_of_the_framework_do_the_same_with_the_jq_of_the_operator() {
+    let dir = tempfile::tempdir().unwrap();
+    symlink(OPERATOR, dir.path().join("jq")).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", dir.path().display());
+    ends(Command::new(OPERATOR).args(["test", SMALL]).env("PATH", path), "5 tests, 0 failed");
 }
 
 #[test]

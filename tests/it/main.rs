@@ -19,6 +19,7 @@ mod docs;
 mod driver;
 mod events;
 mod example_controllers;
+mod example_restarts;
 mod examples;
 mod git_modules;
 mod git_peers;
