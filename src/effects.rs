@@ -10,9 +10,9 @@ use std::time::Duration;
 use engine::object_patch::ObjectPatch;
 use engine::{
     Basis, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, LeaseRecord,
-    Module, ModuleLink, ModuleName, Notice, PatchAuthor, Pin, Registry, ReleaseName, ReleaseTarget,
-    ResolveRequest, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput,
-    WebhookRegistration,
+    Module, ModuleLink, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName, ReleaseTarget,
+    ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest,
+    ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -162,6 +162,7 @@ impl Effects for Adapters {
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
             Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
+            Effect::Restore { run, known, has_pins } => self.restore(run, (known, has_pins), inbox),
             Effect::ReadLease { run } => self.read_lease(run, inbox),
             Effect::RegisterWebhooks { run, registration } => {
                 self.register_webhooks(run, registration, inbox);
@@ -402,6 +403,28 @@ impl Adapters {
             Event::ReleaseFinished { run, outcome }
         };
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
+    }
+
+    /// Reads what is kept of modules in the cluster. Files are read again only if others are registered than were known.
+    fn restore(&self, run: RunId, (known, has_pins): (Arc<Registry>, bool), inbox: &Inbox) {
+        let (sources, repositories) = (Arc::clone(&self.sources), Arc::clone(&self.repositories));
+        let loader = Arc::clone(&self.loader);
+        let work = async move {
+            let reading = async || {
+                let kept = sources.restore().await?;
+                let pins = if has_pins { repositories.pins().await? } else { Pins::new() };
+                let catalog = if kept.registry == *known {
+                    None
+                } else {
+                    let files = loader.load().await;
+                    Some(files.map_err(|error| Failure::of(FailureKind::Files, &error))?)
+                };
+                let lost = kept.problems.into_iter().map(|(digest, _)| digest).collect();
+                Ok(Box::new(Restored { registry: kept.registry, lost, pins, catalog }))
+            };
+            Event::Restored { run, outcome: reading().await }
+        };
+        spawn(inbox, work, move |failure| Event::Restored { run, outcome: Err(failure) });
     }
 
     fn read_lease(&self, run: RunId, inbox: &Inbox) {

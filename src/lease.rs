@@ -70,7 +70,8 @@ impl LeaseObject {
         let written = match self.within(self.send(record, exists)).await? {
             Ok(Some(written)) => written,
             Ok(None) => return Ok(None),
-            Err(error) if is_conflict(&error) || is_not_found(&error) => return Ok(None),
+            // A namespace that is not there is no other writer.
+            Err(error) if is_conflict(&error) || (exists && is_not_found(&error)) => return Ok(None),
             Err(error) => return Err(self.failed("written", &error)),
         };
         let written = self.keep(written);

@@ -139,6 +139,7 @@ impl Recording {
             | Effect::ReadLease { run }
             | Effect::RegisterWebhooks { run, .. }
             | Effect::ResolveChart { run, .. }
+            | Effect::Restore { run, .. }
             | Effect::RunEnabledScript { run, .. }
             | Effect::SaveConfigValues { run, .. }
             | Effect::ServeWebhooks { run }
@@ -216,6 +217,7 @@ impl Recording {
             | Event::PackageStored { run, .. }
             | Event::ReleaseFinished { run, .. }
             | Event::ReleasesListed { run, .. }
+            | Event::Restored { run, .. }
             | Event::SourceFetched { run, .. }
             | Event::WebhooksRegistered { run, .. }
             | Event::WebhooksServed { run, .. } => {

@@ -1,6 +1,7 @@
 //! The example of hosted clusters with an operator that is killed again and again, on a cluster that outlives it.
 
 use addon_operator::cluster::{Access, RateLimit, connect};
+use addon_operator::fence::Fence;
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
@@ -42,7 +43,7 @@ impl World {
         let kubeconfig = place.path().join("kubeconfig");
         server.wait_for_file(&kubeconfig);
         let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
-        let client = connect(&access, &RateLimit::new(100.0, 100)).await.unwrap();
+        let client = connect(&access, &RateLimit::new(100.0, 100), &Fence::none()).await.unwrap();
         let world = Self { place, client, _server: server };
         for namespace in ["addon-operator", "clusters"] {
             let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});

@@ -17,9 +17,9 @@ use engine::hook::response::AdmissionResponse;
 use engine::hook::spec::FailurePolicy;
 use engine::hook::{HookKind, config};
 use engine::{
-    Catalog, Config, ConfigData, ConfigObject, Drift, Effect, EnabledFlag, Engine, Event, Failure,
-    FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome,
-    ReviewId, Scope, Verdict, WebhookCertificate, WebhookClient, WebhookConfig,
+    Catalog, Config, ConfigData, ConfigObject, Drift, Effect, ElectionConfig, ElectionMode, EnabledFlag,
+    Engine, Event, Failure, FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction,
+    ReleaseOutcome, ReviewId, Scope, Verdict, WebhookCertificate, WebhookClient, WebhookConfig,
 };
 use http_body_util::BodyExt;
 use insta::assert_snapshot;
@@ -990,4 +990,42 @@ async fn a_webhook_denies_everything_and_its_certificate_ends_soon() {
     ] {
         assert!(report.contains(expected), "{expected}:\n{report}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_leads() {
+    let seconds = Duration::from_secs;
+    let election = ElectionConfig {
+        mode: ElectionMode::Standby,
+        lease: "leader".to_owned(),
+        identity: "ao-1.10-0-0-1.ops.pod".to_owned(),
+        lease_duration: seconds(35),
+        renew_deadline: seconds(30),
+        retry_period: seconds(10),
+    };
+    let config = Config { election: Some(election), ..Config::default() };
+    let operator = Operator::with_config(config, "beforeHelm: 1", |effect| match effect {
+        Effect::StartMonitor { monitor, .. } => {
+            let failure = Failure::new(FailureKind::Forbidden, "leases.coordination.k8s.io is forbidden");
+            Some(Event::WatchFailed { monitor: *monitor, failure })
+        }
+        _ => None,
+    });
+    operator.after(90).await;
+    let shown = [
+        ("/status", "Operator is standby of nobody; it waits for Lease ops/leader."),
+        ("/status", "! Lease ops/leader can't be used, so that this replica can't lead: leases.coordination"),
+        ("/queue", "standby of nobody; it waits for Lease ops/leader"),
+        ("/queue", "! Lease ops/leader can't be used"),
+        ("/", "standby of nobody; it waits for Lease ops/leader"),
+        ("/readyz", "HA mode is enabled but no leader is elected"),
+        ("/metrics", "addon_operator_leader 0\n"),
+    ];
+    for (path, text) in shown {
+        let answer = operator.get(path).await;
+        // The page escapes quotes.
+        assert!(answer.contains(text), "{path} does not say {text:?}: {answer}");
+    }
+    let log = operator.log();
+    assert!(log.contains("WARN  Lease ops/leader can't be used, and nobody leads without it"), "{log}");
 }

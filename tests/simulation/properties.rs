@@ -180,7 +180,7 @@ fn a_converged_operator_is_quiet(run: &Run) -> Vec<String> {
     let from = run.settled_at + Duration::from_secs(30);
     let to = run.settled_at + Duration::from_secs(QUIET);
     let is_quiet = |at: &Duration| from < *at && *at < to;
-    let (mut found, mut looks) = (Vec::new(), 0);
+    let (mut found, mut looks, mut renewals) = (Vec::new(), 0, 0);
     for asked in run.asked.iter().filter(|asked| is_quiet(&asked.at)) {
         // Events are written one after the other, and nobody waits for them. Each may wait for its answer, and those that
         // are written together look once for the ConfigMap that they are about.
@@ -190,9 +190,16 @@ fn a_converged_operator_is_quiet(run: &Run) -> Vec<String> {
         // Whoever waits for a kind looks for it once a minute: not all kinds come with a definition that can be watched.
         let is_look = waits_for_ever(run.seed, &run.intent) && ["/api", "/apis"].contains(&&*asked.path);
         looks += usize::from(is_look);
-        if asked.purpose != Purpose::Watch && !is_late_event && !is_look {
+        // The Lease is renewed by one write, each ten seconds.
+        let is_renewal =
+            asked.path.ends_with("/leases/addon-operator-leader-election") && asked.method == "PUT";
+        renewals += u64::from(is_renewal);
+        if asked.purpose != Purpose::Watch && !is_late_event && !is_look && !is_renewal {
             found.push(format!("{:.3} {} {}", asked.at.as_secs_f64(), asked.method, asked.path));
         }
+    }
+    if renewals > QUIET / 10 {
+        found.push(format!("{renewals} renewals of the Lease"));
     }
     if looks > 6 {
         found.push(format!("{looks} looks for a kind"));

@@ -1,4 +1,6 @@
 //! What the engine asks the outside world to do.
+//!
+//! It is long because each effect stands here once, with all that its adapter has to know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -173,6 +175,16 @@ pub enum Effect {
         run: RunId,
         /// What is looked for.
         request: Box<ResolveRequest>,
+    },
+    /// Read again what is kept in the cluster of modules that do not come from files: another operator may have changed it while
+    /// this one was a standby. Answered by [`Restored`](crate::Event::Restored).
+    Restore {
+        /// The attempt.
+        run: RunId,
+        /// What was registered when this operator read it last.
+        known: Arc<Registry>,
+        /// Whether modules stay with packages.
+        has_pins: bool,
     },
     /// Run an enabled script.
     RunEnabledScript {
@@ -455,6 +467,7 @@ impl Effect {
             | Self::ServeWebhooks { .. }
             | Self::PinPackage { .. }
             | Self::ResolveChart { .. }
+            | Self::Restore { .. }
             | Self::SaveConfigValues { .. }
             | Self::SetSchedules { .. }
             | Self::StartMonitor { .. }

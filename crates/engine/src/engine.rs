@@ -19,7 +19,7 @@ use crate::controller::{Controllers, Followed};
 use crate::converge::{self, Converges};
 use crate::effect::{Abort, Effect, ValuesInput};
 use crate::election::{Candidate, Turn};
-use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Usage, Verdict};
+use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Restored, Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
 use crate::hook::snapshot::Objects;
@@ -55,6 +55,10 @@ pub struct Engine {
     life: Life,
     /// Whether it has begun to act.
     has_started: bool,
+    /// What was registered when this operator began.
+    known: Arc<Registry>,
+    /// How far it is with reading that again, as it leads now.
+    restoration: Restoration,
     /// When the processes that still run are ended.
     cancels_at: Option<Time>,
     cx: Context,
@@ -75,6 +79,17 @@ enum Life {
     Stopped,
     /// It is not allowed to do anything any more.
     Aborted,
+}
+
+/// What an operator reads again that was a standby and leads now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Restoration {
+    /// Nothing is read.
+    None,
+    /// It is read.
+    InFlight(RunId),
+    /// It failed, and is tried again then.
+    Due(Time),
 }
 
 // Nearly everything in it can hold secrets.
@@ -123,6 +138,8 @@ impl Engine {
             config,
             life: Life::New,
             has_started: false,
+            known: Arc::new(registry.clone()),
+            restoration: Restoration::None,
             cancels_at: None,
             cx: Context::default(),
         };
@@ -288,6 +305,7 @@ impl Engine {
                 webhooks.requested(lower.cx, (id, webhook), &review, timeout, may_work);
             }
             Event::RepositoryKindsServed => repositories.watch(&mut lower),
+            Event::Restored { run, outcome } => self.begin_restored(run, outcome),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
@@ -351,6 +369,7 @@ impl Engine {
                     .chain(self.repositories.next_wakeup())
                     .chain(self.webhooks.next_wakeup())
                     .chain(self.candidate.next_wakeup())
+                    .chain(if let Restoration::Due(at) = self.restoration { Some(at) } else { None })
                     .min()
             }
             Life::Draining => {
@@ -404,6 +423,10 @@ impl Engine {
             return;
         }
         // The Lease is given back last: whoever takes it then finds nobody at work.
+        if matches!(self.restoration, Restoration::Due(at) if at <= self.cx.now) && self.life == Life::Standby
+        {
+            self.restore();
+        }
         let is_ending = self.life == Life::Draining;
         self.candidate.advance(&mut self.cx, (is_ending, is_ending && at_rest));
         if self.life == Life::Draining && at_rest && self.candidate.is_at_rest() {
@@ -685,10 +708,48 @@ impl Engine {
     /// Follows what the election says, if it says something.
     fn take_turn(&mut self, turn: Option<Turn>) {
         match turn {
-            Some(Turn::Elected) if self.life == Life::Standby => self.start(),
+            Some(Turn::Elected) if self.life == Life::Standby => self.restore(),
             Some(Turn::Elected) | None => {}
             Some(Turn::Abort(abort)) => self.abort(abort),
         }
+    }
+
+    /// Reads again what another operator may have changed, if that can be.
+    fn restore(&mut self) {
+        let is_named = self.modules.in_order().any(|module| module.spec().chart.is_some());
+        let has_pins = self.config.chart_workers > 0 && (self.config.are_repository_kinds_served || is_named);
+        if self.config.source_workers == 0 && !has_pins {
+            return self.start();
+        }
+        let (run, known) = (self.cx.ids.run(), Arc::clone(&self.known));
+        self.restoration = Restoration::InFlight(run);
+        self.cx.push(Effect::Restore { run, known, has_pins });
+    }
+
+    /// Begins with what is kept in the cluster.
+    fn begin_restored(&mut self, run: RunId, outcome: Result<Box<Restored>, Failure>) {
+        if self.restoration != Restoration::InFlight(run) || self.life != Life::Standby {
+            return;
+        }
+        let Restored { registry, lost, pins, catalog } = match outcome {
+            Ok(restored) => *restored,
+            Err(failure) => {
+                self.restoration = Restoration::Due(self.cx.now + self.config.retry_delay);
+                let message = format!(
+                    "this replica leads, and begins when it knows which modules there are: {failure}; it is tried again"
+                );
+                return self.cx.notify(Notice::ElectionChanged { message, warning: true });
+            }
+        };
+        self.restoration = Restoration::None;
+        self.sources = Sources::new(Arc::clone(&self.config), registry.clone());
+        self.repositories = Repositories::new(Arc::clone(&self.config), pins);
+        self.configuration.set_sourced(&registry);
+        if let Some(catalog) = catalog {
+            self.load(catalog);
+        }
+        self.sources.doubt(&self.modules, &lost);
+        self.start();
     }
 
     /// Ends at once. Nothing that was decided before in this turn is begun.

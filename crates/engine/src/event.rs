@@ -1,6 +1,6 @@
 //! What happens outside of the engine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use values::patch::Patch;
 
-use crate::addon::{Digest, Fetched, SourceKey};
+use crate::addon::{Digest, Fetched, Registry, SourceKey};
 use crate::catalog::{Catalog, Module};
 use crate::config_object::ConfigObject;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::lease::LeaseRecord;
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
-use crate::package::{FetchedIndex, ResolvedChart, StoredPackage};
+use crate::package::{FetchedIndex, Pins, ResolvedChart, StoredPackage};
 use crate::release_target::ReleaseTarget;
 
 /// Something that happened.
@@ -271,6 +271,13 @@ pub enum Event {
         /// How long the API server waits, if it says so.
         timeout: Option<Duration>,
     },
+    /// Answers [`Restore`](crate::Effect::Restore).
+    Restored {
+        /// The attempt.
+        run: RunId,
+        /// What is kept in the cluster now.
+        outcome: Result<Box<Restored>, Failure>,
+    },
     /// Answers [`RunEnabledScript`](crate::Effect::RunEnabledScript).
     ScriptFinished {
         /// The attempt.
@@ -332,6 +339,19 @@ pub enum Event {
         /// The watch.
         monitor: MonitorId,
     },
+}
+
+/// What is kept in the cluster of modules that do not come from files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Restored {
+    /// All that is registered.
+    pub registry: Registry,
+    /// The bundles of it that are lost.
+    pub lost: BTreeSet<Digest>,
+    /// The packages that modules stay with.
+    pub pins: Pins,
+    /// All hooks and modules, if others are registered than were known.
+    pub catalog: Option<Catalog>,
 }
 
 /// The `data` of the ConfigMap or of the Secret over it. Its texts are values and can hold secrets.

@@ -81,7 +81,7 @@ pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
     Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
-    ReleaseOutcome, StoreError, TakenObject, UnwatchedKind, Usage, Verdict, WebhookCertificate,
+    ReleaseOutcome, Restored, StoreError, TakenObject, UnwatchedKind, Usage, Verdict, WebhookCertificate,
 };
 pub use extenders::{Extender, Extenders};
 pub use failure::{Failure, FailureKind};

@@ -31,6 +31,8 @@ pub(crate) struct Candidate {
     in_flight: Option<(RunId, Step)>,
     /// When the next request is due, if it is not the Lease that is waited for.
     due_at: Time,
+    /// How often in a row somebody else wrote the Lease at the same moment.
+    conflicts: u32,
     /// Whether somebody else may have written the Lease that we hold.
     is_doubted: bool,
     monitor: Option<MonitorId>,
@@ -140,8 +142,8 @@ impl Candidate {
             State::Waiting if is_ending => self.state = State::Over,
             State::Waiting => self.try_to_take(cx, election),
             State::Holding(_) if may_give_back => self.give_back(cx),
-            State::Holding(_) if self.is_doubted => self.read(cx),
-            State::Holding(holding) if self.due_at <= cx.now => {
+            State::Holding(_) if self.is_doubted && self.due_at <= cx.now => self.read(cx),
+            State::Holding(holding) if !self.is_doubted && self.due_at <= cx.now => {
                 let (record, exists) = (holding.record.clone(), holding.exists);
                 self.write(cx, election, record, exists);
             }
@@ -221,7 +223,9 @@ impl Candidate {
             }
         };
         self.failure = None;
-        self.due_at = cx.now;
+        if self.conflicts < 2 {
+            self.due_at = cx.now;
+        }
         let State::Holding(holding) = &mut self.state else {
             let turn = self.observe(cx, election, record);
             if turn.is_none() && matches!(self.state, State::Waiting) {
@@ -264,7 +268,10 @@ impl Candidate {
             Ok(Some(record)) => record,
             Ok(None) => {
                 self.is_doubted = true;
-                self.due_at = cx.now;
+                self.conflicts = self.conflicts.saturating_add(1);
+                // One is usual where several want the Lease. Whoever goes on so must not keep the API server busy.
+                let wait = if self.conflicts > 1 { election.retry_period.min(AGAIN) } else { Duration::ZERO };
+                self.due_at = cx.now + wait;
                 return None;
             }
             Err(failure) => {
@@ -272,6 +279,7 @@ impl Candidate {
                 return None;
             }
         };
+        self.conflicts = 0;
         self.failure = None;
         self.rival = None;
         self.due_at = begun + election.retry_period;
@@ -417,7 +425,10 @@ impl Candidate {
             }
             State::Holding(holding) => {
                 // A watch may be behind, so it is asked who holds it.
-                self.is_doubted |= !record.is_some_and(|record| is_ours(&record, &holding.record));
+                if !self.is_doubted && !record.is_some_and(|record| is_ours(&record, &holding.record)) {
+                    self.is_doubted = true;
+                    self.due_at = cx.now;
+                }
                 None
             }
             State::New | State::Over => None,

@@ -192,11 +192,9 @@ impl Modules {
 
     /// Returns the hook if it exists and its module is on.
     pub(crate) fn runnable_hook(&self, id: &HookId) -> Option<&Arc<Hook>> {
-        let hooks = match &id.scope {
-            Scope::Global => &self.global.hooks,
-            Scope::Module(name) => &self.states.get(name).filter(|module| module.is_on())?.spec.hooks,
-        };
-        hooks.iter().find(|hook| hook.id == *id)
+        let is_on =
+            id.scope.module().is_none_or(|name| self.states.get(name).is_some_and(ModuleState::is_on));
+        self.loaded_hook(id).filter(|_| is_on)
     }
 
     /// Records and reports that changed files can't be loaded at all.

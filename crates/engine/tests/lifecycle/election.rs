@@ -70,6 +70,8 @@ struct Cluster {
     replicas: Vec<Replica>,
     pending: BTreeMap<(u64, u64), (usize, Event)>,
     last: u64,
+    /// Whether modules may come from sources.
+    has_sources: bool,
     /// Whether the Lease may not be used.
     is_forbidden: bool,
     /// Who ran a hook, one after the other.
@@ -80,7 +82,10 @@ impl Cluster {
     fn start(&mut self, name: &str, mode: ElectionMode) -> usize {
         let files = files().global_hook("tick.sh", TICK);
         self.replicas.push(Replica {
-            engine: Engine::new(config(name, mode), files.catalog()),
+            engine: Engine::new(
+                Config { source_workers: usize::from(self.has_sources), ..config(name, mode) },
+                files.catalog(),
+            ),
             name: name.to_owned(),
             started: self.now,
             monitor: None,
@@ -157,6 +162,11 @@ impl Cluster {
             }
             Effect::ListReleases { run, .. } => {
                 self.send_in(REQUEST, index, Event::ReleasesListed { run, outcome: Ok(Vec::new()) });
+            }
+            Effect::Restore { run, .. } => {
+                let outcome = if is_cut_off { Err(away()) } else { Ok(Box::default()) };
+                self.trace.push(format!("{} restores", self.replica(index).name));
+                self.send_in(REQUEST, index, Event::Restored { run, outcome });
             }
             Effect::StartMonitor { monitor, .. } => {
                 self.replicas[index].monitor = Some(monitor);
@@ -339,10 +349,33 @@ fn two() -> Cluster {
     cluster
 }
 
+#[test]
+fn who_may_have_been_a_standby_reads_again_what_others_registered() {
+    let mut cluster = Cluster { has_sources: true, ..Cluster::default() };
+    let replica = cluster.start("a", ElectionMode::Standby);
+    cluster.run(1_900);
+    assert!(cluster.trace.is_empty());
+    // It gets the Lease, and can't read what there is.
+    cluster.run(130);
+    cluster.cut_off(replica, true);
+    cluster.run(1_000);
+    assert_eq!(cluster.trace, ["a restores"]);
+    assert!(!cluster.is_at_work(replica), "it does not know which modules there are");
+    let notices = &cluster.replica(replica).notices;
+    assert!(notices.last().unwrap().starts_with("! this replica leads, and begins when"), "{notices:?}");
+    cluster.cut_off(replica, false);
+    cluster.run(6_000);
+    assert!(cluster.is_at_work(replica));
+    assert_eq!(cluster.trace, ["a restores", "a restores"]);
+}
+
 pub(crate) fn tour() {
-    let mut cluster = Cluster::default();
+    let mut cluster = Cluster { has_sources: true, ..Cluster::default() };
     cluster.start("a", ElectionMode::Warn);
     cluster.start("b", ElectionMode::Refuse);
+    cluster.run(30_000);
+    let mut cluster = Cluster { has_sources: true, ..Cluster::default() };
+    cluster.start("c", ElectionMode::Standby);
     cluster.run(30_000);
 }
 

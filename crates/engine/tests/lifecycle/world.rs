@@ -532,6 +532,9 @@ impl World {
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
             | Effect::WatchRelease { .. } => {}
+            Effect::Restore { run, .. } => {
+                self.send_in(OTHER, Event::Restored { run, outcome: Ok(Box::default()) });
+            }
             Effect::ReadLease { run } => {
                 self.send_in(OTHER, Event::LeaseRead { run, outcome: Ok(self.lease.clone()) });
             }
@@ -895,6 +898,7 @@ impl World {
     fn shown_effect(&self, effect: &Effect) -> String {
         match effect {
             Effect::Abort(abort) => format!("abort {abort:?}"),
+            Effect::Restore { run, .. } => format!("restore {run}"),
             Effect::ReadLease { run } => format!("read Lease {run}"),
             Effect::WriteLease { run, record, .. } => {
                 format!("write Lease {run} for {}", record.holder.as_deref().unwrap_or("nobody"))
@@ -1069,6 +1073,7 @@ fn shown_event(event: &Event) -> String {
         Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
         Event::KindAppeared { monitor } => format!("kind of {monitor} appeared"),
         Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
+        Event::Restored { run, outcome } => format!("restored {run} {}", end(outcome)),
         Event::LeaseRead { run, outcome } => format!("Lease read {run} {}", end(outcome)),
         Event::LeaseWritten { run, outcome } => format!("Lease written {run} {}", end(outcome)),
         Event::Listed { lists } => {
