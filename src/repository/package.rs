@@ -46,6 +46,9 @@ const MOST_PACKED: u64 = 20 << 20;
 /// The most parts of a package.
 const MOST_PARTS: usize = 24;
 
+/// How often a version is kept that another Chart replaces at the same time.
+const ATTEMPTS: usize = 3;
+
 /// How much of a digest is in a label.
 const SHORT: usize = 40;
 
@@ -56,6 +59,17 @@ pub(super) fn short(hex: &str) -> String {
 
 impl Repositories {
     pub(super) async fn package(&self, request: &StoreRequest) -> Result<StoredPackage, Stop> {
+        for _ in 0..ATTEMPTS {
+            if let Some(stored) = self.try_to_keep(request).await? {
+                return Ok(stored);
+            }
+        }
+        let text = format!("the package of {} is replaced again and again by others", request.chart);
+        Err(Stop::Failed(Failure::new(FailureKind::Cluster, text)))
+    }
+
+    /// Keeps a version. Returns nothing, and has written nothing, if what is kept of it was replaced meanwhile.
+    async fn try_to_keep(&self, request: &StoreRequest) -> Result<Option<StoredPackage>, Stop> {
         let base = self.base(&request.repository).await?;
         let wanted = request.version.digest.as_ref().and_then(|digest| Digest::parse(digest.as_str()).ok());
         let kept = self.kept(request).await?;
@@ -79,20 +93,21 @@ impl Repositories {
         };
         let bytes = Arc::new(bytes);
         let (chart, maps) = self.load(Arc::clone(&bytes)).await?;
-        {
-            // What is replaced may be pinned, and is not pinned meanwhile.
-            let _turn = self.pinning.lock().await;
-            if let Some(before) = before.filter(|before| *before != digest) {
-                self.set_aside(request, &before).await?;
-            }
-            let parts = parts(request, &bytes, &digest);
-            for part in &parts {
-                let known = self.maps.find(part).await?;
-                self.maps.ensure(part, known.as_ref()).await?;
-            }
-            if request.replaces {
-                self.drop_parts_after(request, parts.len(), &digest).await?;
-            }
+        // What is replaced may be pinned, and is neither pinned nor replaced by another Chart meanwhile.
+        let _turn = self.pinning.lock().await;
+        if self.kept(request).await?.map(|(_, digest)| digest) != before {
+            return Ok(None);
+        }
+        if let Some(before) = before.filter(|before| *before != digest) {
+            self.set_aside(request, &before).await?;
+        }
+        let parts = parts(request, &bytes, &digest);
+        for part in &parts {
+            let known = self.maps.find(part).await?;
+            self.maps.ensure(part, known.as_ref()).await?;
+        }
+        if request.replaces {
+            self.drop_parts_after(request, parts.len(), &digest).await?;
         }
         for map in &maps {
             let wanted = shown(request, map);
@@ -101,11 +116,11 @@ impl Repositories {
         }
         let as_ours = |digest: &Digest| digest.to_string().parse();
         let defect = |error: engine::NotADigest| Stop::Failed(Failure::of(FailureKind::Bug, &error));
-        Ok(StoredPackage {
+        Ok(Some(StoredPackage {
             digest: as_ours(&digest).map_err(defect)?,
             republished: republished.as_ref().map(as_ours).transpose().map_err(defect)?,
             dependencies: dependencies(chart),
-        })
+        }))
     }
 
     /// Returns the archive of a version that is kept, if all of it is there.

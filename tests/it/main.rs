@@ -10,6 +10,7 @@
 mod architecture;
 mod asking;
 mod chart_bundles;
+mod chart_kills;
 mod chart_modules;
 mod chart_repositories;
 mod chart_rights;

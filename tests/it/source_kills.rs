@@ -1,19 +1,13 @@
 //! Module sources under kills: before and after every write of an addition, an update and a deletion. The end is the same.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use addon_operator::app;
-use addon_operator::cluster::connect_in_process;
-use http::{Method, Request};
-use kube::client::Body;
+use http::Method;
 use serde_json::{Value, json};
-use tokio::sync::watch;
-use tower::ServiceExt as _;
 
 use crate::module_sources::{SOURCES, World, phase, state};
 use crate::support::DEADLINE;
+use crate::support::kills::{Moment, killed};
 use crate::support::repository::Packed;
 use crate::support::server::{get, ok};
 
@@ -28,15 +22,6 @@ enum Work {
     Delete,
 }
 
-/// When it is killed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Moment {
-    /// Before it sends the write.
-    Before,
-    /// Before it has the answer.
-    After,
-}
-
 /// Returns a module `web`: a chart with one ConfigMap.
 fn web(says: &str) -> Vec<u8> {
     let mut packed = Packed::new();
@@ -48,43 +33,6 @@ fn web(says: &str) -> Vec<u8> {
     packed.file("values.yaml", 0o644, format!("web: {{says: {says}}}\n").as_bytes());
     packed.file("templates/map.yaml", 0o644, map.as_bytes());
     packed.finish()
-}
-
-/// Runs an operator that is killed at its write of this number, counted from 1. Returns whether it came to that.
-async fn killed(world: &World, number: usize, moment: Moment, done: impl AsyncFn()) -> bool {
-    let (strike, mut struck) = watch::channel(false);
-    let writes = Arc::new(AtomicUsize::new(0));
-    let server = world.cluster.server.service();
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let is_read = request.method() == Method::GET;
-        let write = if is_read { 0 } else { writes.fetch_add(1, Ordering::SeqCst) + 1 };
-        let (server, strike) = (server.clone(), strike.clone());
-        async move {
-            let is_over = *strike.borrow();
-            if is_over || (write == number && moment == Moment::Before) {
-                strike.send_replace(true);
-                return std::future::pending().await;
-            }
-            let answer = server.oneshot(request).await;
-            if write == number {
-                strike.send_replace(true);
-            }
-            if *strike.borrow() { std::future::pending().await } else { answer }
-        }
-    });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let (keep, ended) = watch::channel(false);
-    let client = connect_in_process(service, "ops");
-    let around = world.cluster.around(client, false, ended, &world.options());
-    runtime.spawn(app::run(around, drop));
-    let is_struck = tokio::select! {
-        _ = struck.wait_for(|struck| *struck) => true,
-        () = done() => false,
-    };
-    // All that it did is dropped where it stands; files that are being written are complete.
-    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(DEADLINE)).await.unwrap();
-    drop(keep);
-    is_struck
 }
 
 /// Waits until the work is done.
@@ -144,7 +92,8 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
             ok(&world.cluster.server, Method::DELETE, &path, &Value::Null).await;
         }
     }
-    let struck = killed(&world, number, moment, async || done(&world, work).await).await;
+    let at = (number, moment);
+    let struck = killed(&world.cluster, &world.options(), at, async || done(&world, work).await).await;
     let (operator, begun) = (world.start().await, Instant::now());
     done(&world, work).await;
     // The record is ended last, and bundles that nobody needs any more go when all is done.

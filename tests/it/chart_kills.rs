@@ -1,0 +1,144 @@
+//! Charts from repositories under kills: before and after every write. The end is the same, and nothing is left behind.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::charts::{MAPS, World, alpha, beta, chart};
+use crate::support::kills::{Moment, killed};
+use crate::support::server::get;
+
+/// How many writes a part of a life takes at most.
+const AT_MOST: usize = 80;
+
+/// What the operator is at when it is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Work {
+    /// A Repository with a Chart that needs another one, and a module that names that.
+    Add,
+    /// An archive takes the place of one that the module has pinned.
+    Replace,
+}
+
+/// Returns an archive of the same version with other bytes.
+fn published_again() -> Vec<u8> {
+    chart("alpha", "0.1.0", "", &[("values.yaml", b"says: other\n")])
+}
+
+fn publish(world: &World, alpha: Vec<u8>) {
+    let url = world.repository.url("");
+    world.publish("", &[("alpha", "0.1.0", alpha), ("beta", "0.1.0", beta("0.1.0", &url, "~0.1"))]);
+}
+
+async fn begin(world: &World, work: Work) {
+    let url = world.repository.url("");
+    match work {
+        Work::Add => {
+            publish(world, alpha("0.1.0"));
+            let spec = json!({"name": "corp", "url": url, "charts": [{"name": "beta", "versions": ["*"]}]});
+            world.apply("Repository", "corp", spec).await;
+        }
+        Work::Replace => {
+            world.annotate("Chart", "alpha-corp", json!({"addon-operator.io/reprocess": "1"})).await;
+        }
+    }
+}
+
+async fn done(world: &World, work: Work) {
+    match work {
+        Work::Add => {
+            for name in ["alpha-corp", "beta-corp", "module-cache"] {
+                world.synced("Chart", name).await;
+            }
+            world.cluster.settled("shown", |map| map["data"]["says"] == "hello").await;
+            world.settled("Repository", "corp", |object| object["status"]["charts"] == 3).await;
+        }
+        Work::Replace => {
+            let new = crate::support::repository::digest(&published_again());
+            let has_it = |object: &Value| {
+                object["status"]["reprocessed"] == 1
+                    && object["status"]["resolved"][0]["digest"] == format!("sha256:{new}")
+            };
+            world.settled("Chart", "alpha-corp", has_it).await;
+        }
+    }
+}
+
+/// Returns the names of the maps with charts. Each belongs to objects that are there.
+async fn maps(world: &World, place: &str) -> Vec<String> {
+    let mut owners = BTreeSet::new();
+    for (kind, name) in
+        [("Repository", "corp"), ("Chart", "alpha-corp"), ("Chart", "beta-corp"), ("Chart", "module-cache")]
+    {
+        owners.insert(world.object(kind, name).await["metadata"]["uid"].to_string());
+    }
+    let pins = world.map("addon-operator-charts").await.unwrap();
+    owners.insert(pins["metadata"]["uid"].to_string());
+    let list = get(&world.cluster.server, MAPS).await.unwrap();
+    let all = list["items"].as_array().unwrap();
+    for map in all.iter().filter(|map| map["metadata"]["name"].as_str().unwrap().starts_with("helm-")) {
+        let of = map["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        let is_owned = !of.is_empty() && of.iter().all(|owner| owners.contains(&owner["uid"].to_string()));
+        assert!(is_owned, "{place}: {}: {of:?}", map["metadata"]["name"]);
+    }
+    world.maps().await
+}
+
+/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write, and the maps.
+async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>) {
+    let place = format!("{work:?}, killed {moment:?} write {number}");
+    let world = World::new().await;
+    let module = "chart: {repository: corp, name: alpha, version: '0.1.0'}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-cache/module.yaml", module);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    if work == Work::Replace {
+        let operator = world.start().await;
+        begin(&world, Work::Add).await;
+        done(&world, Work::Add).await;
+        publish(&world, published_again());
+        // Another URL of the same place: its index is looked at again at once.
+        world.apply("Repository", "corp", json!({"url": format!("{}/", world.repository.url(""))})).await;
+        let is_told = |object: &Value| object["status"]["conditions"][1]["type"] == "DigestChanged";
+        world.settled("Chart", "alpha-corp", is_told).await;
+        world.settled("Chart", "module-cache", is_told).await;
+        operator.stop().await;
+    }
+    begin(&world, work).await;
+    let at = (number, moment);
+    let struck = killed(&world.cluster, &world.options(), at, async || done(&world, work).await).await;
+    let operator = world.start().await;
+    done(&world, work).await;
+    // The module is installed from what it has pinned, whatever became of the archive.
+    world.cluster.put("addon-operator", json!({"data": {"cache": "says: again\n"}})).await;
+    world.cluster.settled("shown", |map| map["data"]["says"] == "again").await;
+    operator.stop().await;
+    (struck, maps(&world, &place).await)
+}
+
+/// Kills the operator at each write that the work takes, one after the other.
+async fn struck_everywhere(work: Work, moment: Moment) {
+    let (_, expected) = struck(work, moment, AT_MOST * 10).await;
+    let mut writes = 0;
+    loop {
+        let (is_struck, maps) = struck(work, moment, writes + 1).await;
+        assert_eq!(maps, expected, "{work:?}, killed {moment:?} write {}", writes + 1);
+        if !is_struck {
+            break;
+        }
+        writes += 1;
+        assert!(writes < AT_MOST, "{work:?} takes more writes than expected");
+    }
+    assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_a_chart_with_dependencies_changes_no_end() {
+    struck_everywhere(Work::Add, Moment::Before).await;
+    struck_everywhere(Work::Add, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_a_replaced_archive_changes_no_end() {
+    struck_everywhere(Work::Replace, Moment::Before).await;
+    struck_everywhere(Work::Replace, Moment::After).await;
+}

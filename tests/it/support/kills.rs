@@ -1,0 +1,65 @@
+//! An operator that is killed before or after one of its writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use addon_operator::app;
+use addon_operator::cluster::connect_in_process;
+use http::{Method, Request};
+use kube::client::Body;
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+
+use super::DEADLINE;
+use super::in_process::Cluster;
+
+/// When it is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Moment {
+    /// Before it sends the write.
+    Before,
+    /// Before it has the answer.
+    After,
+}
+
+/// Runs an operator that is killed at its write of this number, counted from 1. Returns whether it came to that.
+pub(crate) async fn killed(
+    cluster: &Cluster,
+    options: &[(&str, &str)],
+    (number, moment): (usize, Moment),
+    done: impl AsyncFn(),
+) -> bool {
+    let (strike, mut struck) = watch::channel(false);
+    let writes = Arc::new(AtomicUsize::new(0));
+    let server = cluster.server.service();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let is_read = request.method() == Method::GET;
+        let write = if is_read { 0 } else { writes.fetch_add(1, Ordering::SeqCst) + 1 };
+        let (server, strike) = (server.clone(), strike.clone());
+        async move {
+            let is_over = *strike.borrow();
+            if is_over || (write == number && moment == Moment::Before) {
+                strike.send_replace(true);
+                return std::future::pending().await;
+            }
+            let answer = server.oneshot(request).await;
+            if write == number {
+                strike.send_replace(true);
+            }
+            if *strike.borrow() { std::future::pending().await } else { answer }
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (keep, ended) = watch::channel(false);
+    let client = connect_in_process(service, "ops");
+    let around = cluster.around(client, false, ended, options);
+    runtime.spawn(app::run(around, drop));
+    let is_struck = tokio::select! {
+        _ = struck.wait_for(|struck| *struck) => true,
+        () = done() => false,
+    };
+    // All that it did is dropped where it stands; files that are being written are complete.
+    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(DEADLINE)).await.unwrap();
+    drop(keep);
+    is_struck
+}
