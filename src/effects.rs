@@ -1,4 +1,6 @@
 //! Routes each effect to the adapter that carries it out.
+//!
+//! It is long because each effect that ends has its few lines here, and nothing else.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -1017,7 +1017,7 @@ async fn nobody_leads() {
         ("/status", "! Lease ops/leader can't be used, so that this replica can't lead: leases.coordination"),
         ("/queue", "standby of nobody; it waits for Lease ops/leader"),
         ("/queue", "! Lease ops/leader can't be used"),
-        ("/", "standby of nobody; it waits for Lease ops/leader"),
+        ("/", "Lease ops/leader"),
         ("/readyz", "HA mode is enabled but no leader is elected"),
         ("/metrics", "addon_operator_leader 0\n"),
     ];

@@ -1,4 +1,6 @@
 //! What happens outside of the engine.
+//!
+//! It is long because each event stands here once, with all that the engine is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

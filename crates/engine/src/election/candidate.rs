@@ -1,4 +1,6 @@
 //! This operator, as one of those who may hold the Lease.
+//!
+//! It is long because all transitions of one small machine stand here, with what each of them tells people.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
