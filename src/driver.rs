@@ -275,12 +275,19 @@ struct Driver<O> {
 impl<O: Effects> Driver<O> {
     /// Returns the time as the engine counts it. It goes on while the machine is suspended: a Lease does, too.
     fn now(&self) -> Time {
-        Time::from_start(self.begun.elapsed() + suspended().saturating_sub(self.suspended))
+        Time::from_start(self.begun.elapsed() + self.slept())
+    }
+
+    /// Returns how long the machine was suspended since the beginning. Less than a second is what lies between the readings of
+    /// two clocks.
+    fn slept(&self) -> Duration {
+        let slept = suspended().saturating_sub(self.suspended);
+        if slept < Duration::from_secs(1) { Duration::ZERO } else { slept }
     }
 
     /// Returns when a time of the engine comes, if the machine is not suspended.
     fn instant(&self, time: Time) -> Instant {
-        let awake = time.since_start().saturating_sub(suspended().saturating_sub(self.suspended));
+        let awake = time.since_start().saturating_sub(self.slept());
         self.begun + awake
     }
 
