@@ -68,7 +68,10 @@ fn the_tests_of_the_samples_and_examples_pass() {
     assert_eq!(code, 0, "{text}");
     for example in fs::read_dir(dir.path().join("examples")).unwrap().map(Result::unwrap) {
         let name = example.file_name().into_string().unwrap();
-        let is_example = example.path().join("modules").is_dir();
+        // A module that only names its chart has no files to test; the commands of its README are run elsewhere.
+        let modules = fs::read_dir(example.path().join("modules")).into_iter().flatten().map(Result::unwrap);
+        let files = modules.filter_map(|module| fs::read_dir(module.path()).ok()).flatten();
+        let is_example = files.map(Result::unwrap).any(|file| file.file_name() != "module.yaml");
         assert!(!is_example || text.contains(&format!("examples/{name}/")), "{name} has no test:\n{text}");
     }
 }
