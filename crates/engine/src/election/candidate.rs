@@ -24,6 +24,9 @@ use crate::view::{ElectionRole, ElectionView};
 /// How long to wait at most before a request is sent again that failed.
 const AGAIN: Duration = Duration::from_secs(2);
 
+/// How long an operator that does not need the Lease waits until it asks again for one that it may not use.
+const FORBIDDEN: Duration = Duration::from_mins(1);
+
 /// This operator, as one of those who may hold the Lease.
 #[derive(Debug, Default)]
 pub(crate) struct Candidate {
@@ -381,11 +384,14 @@ impl Candidate {
                 cx.notify(Notice::ElectionChanged { message, warning: true });
             }
         } else if is_forbidden {
-            self.state = State::Over;
-            let message = format!(
-                "{lease} may not be used, so that another operator in this namespace would not be seen: {failure}; allow get, create and update of leases, or start with --single-instance=off"
-            );
-            cx.notify(Notice::ElectionChanged { message, warning: true });
+            // It may be allowed later, or was refused by mistake. Nothing depends on it, so it is asked rarely.
+            self.due_at = cx.now + FORBIDDEN;
+            if !is_known {
+                let message = format!(
+                    "{lease} may not be used, so that another operator in this namespace would not be seen: {failure}; allow get, create and update of leases, or start with --single-instance=off"
+                );
+                cx.notify(Notice::ElectionChanged { message, warning: true });
+            }
         }
         self.failure = Some(Arc::new(failure));
     }

@@ -542,7 +542,11 @@ fn nobody_leads_without_the_rights_and_who_is_alone_works_with_one_warning() {
     let notices = &cluster.replica(alone).notices;
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("--single-instance=off"), "{notices:?}");
-    assert_eq!(cluster.replica(alone).requests, 1, "it does not ask again");
+    assert_eq!(cluster.replica(alone).requests, 2, "it asks once a minute");
+    cluster.is_forbidden = false;
+    cluster.work(120);
+    let view = cluster.replica(alone).engine.view().election.unwrap();
+    assert!(view.failure.is_none(), "what is allowed later is used: {view:?}");
 }
 
 #[test]
