@@ -190,9 +190,10 @@ fn a_converged_operator_is_quiet(run: &Run) -> Vec<String> {
         // Whoever waits for a kind looks for it once a minute: not all kinds come with a definition that can be watched.
         let is_look = waits_for_ever(run.seed, &run.intent) && ["/api", "/apis"].contains(&&*asked.path);
         looks += usize::from(is_look);
-        // The Lease is renewed by one write, each ten seconds. It is read if the answer to a write was lost, and as long as
+        // The Lease is renewed by one write, each ten seconds, and made once. It is read if the answer to a write was lost, and as long as
         // it is that of an operator that was killed.
-        let is_renewal = asked.path.ends_with("/leases/addon-operator-leader-election");
+        let leases = ["/leases/addon-operator-leader-election", "/leases"];
+        let is_renewal = leases.iter().any(|path| asked.path.ends_with(path));
         renewals += u64::from(is_renewal);
         if asked.purpose != Purpose::Watch && !is_late_event && !is_look && !is_renewal {
             found.push(format!("{:.3} {} {}", asked.at.as_secs_f64(), asked.method, asked.path));
