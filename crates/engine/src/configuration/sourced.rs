@@ -29,6 +29,11 @@ impl Configuration {
         Some(&self.sourced.get(name)?.source)
     }
 
+    /// Iterates over the modules that bundles bring, whether they are there or not.
+    pub(crate) fn sourced_names(&self) -> impl Iterator<Item = &ModuleName> {
+        self.sourced.keys()
+    }
+
     /// Returns the namespace of the configuration that brought a module, if that is one of a namespace.
     pub(crate) fn namespace_of(&self, name: &ModuleName) -> Option<&str> {
         let source = self.source_of(name).filter(|source| source.kind == SourceKind::Namespaced)?;

@@ -8,6 +8,7 @@ mod hook_run;
 mod hooks;
 mod lower;
 mod modules;
+mod ownerless;
 mod release;
 mod release_drift;
 mod release_places;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::broken_files::BrokenFiles;
 use super::events::{Announcements, Change};
+use super::ownerless::Ownerless;
 use super::state::Release;
 use super::{Lower, ModuleState, Phase};
 use crate::addon::Digest;
@@ -42,6 +43,8 @@ pub(crate) struct Modules {
     pub(super) announcements: Announcements,
     /// Whether the releases in the cluster were listed.
     pub(super) are_releases_known: bool,
+    /// What that list said about modules that were not there.
+    pub(super) ownerless: Ownerless,
     /// A number that changes with the hooks that are in service.
     pub(super) in_service: u64,
     /// The modules of bundles that changed since the last call of [`Modules::take_changed`].

@@ -1,8 +1,10 @@
 //! What is known about the releases of modules, and when they are left alone.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::events::Change;
+use super::ownerless::Ownerless;
 use super::release_drift::DriftReport;
 use super::state::{Parked, Release, Upgrade};
 use super::{ModuleState, Modules, Phase};
@@ -145,6 +147,7 @@ impl Modules {
     /// Forgets a release that is gone from a place, and that objects were taken over from it.
     fn release_gone(&mut self, release: &ReleaseName, target: &ReleaseTarget) {
         self.place_left(release, target);
+        self.ownerless.gone(&ModuleName::from(release.as_str()), target);
         let gone = format!("{}/{release}", target.namespace);
         for module in self.states.values_mut() {
             module.drift.release_gone(&gone);
@@ -214,6 +217,7 @@ impl Modules {
         lists: Vec<OwnedReleases>,
     ) -> Vec<Task> {
         self.are_releases_known = true;
+        self.ownerless = Ownerless::new(self.missing(configuration));
         let mut tasks = Vec::new();
         let mut sourced = Vec::new();
         let own = self.own_target();
@@ -227,6 +231,7 @@ impl Modules {
                     continue;
                 }
             };
+            self.ownerless.listed(&target);
             for OwnedRelease { name: release, is_sourced } in releases.into_iter().rev() {
                 if self.config.ignore_release.as_ref() == Some(&release) {
                     continue;
@@ -256,6 +261,7 @@ impl Modules {
                         TaskKind::ModuleDelete(ModuleDelete::new(name))
                     }
                     None if is_sourced => {
+                        self.ownerless.found(&name, &target);
                         sourced.push(release);
                         continue;
                     }
@@ -282,6 +288,12 @@ impl Modules {
             cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
         tasks
+    }
+
+    /// Returns the modules that are registered, and not there.
+    fn missing(&self, configuration: &Configuration) -> BTreeSet<ModuleName> {
+        let is_missing = |name: &&ModuleName| !self.states.contains_key(*name);
+        configuration.sourced_names().filter(is_missing).cloned().collect()
     }
 
     /// Returns the tasks that remove the modules of a target whose releases may not be listed. One that is withdrawn had

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Modules, Phase};
+use crate::catalog::Module;
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::Effect;
@@ -15,12 +16,22 @@ impl Modules {
     /// Returns where the release of a module belongs: with its files or with a configuration for the whole cluster the place
     /// that its files name, and with a configuration of one namespace that one, with no more rights than were given there.
     pub(crate) fn release_target(&self, configuration: &Configuration, name: &ModuleName) -> ReleaseTarget {
-        let module = self.states.get(name);
-        let is_built_in = module.is_some_and(|module| module.spec.origin.digest().is_none());
+        let files = self.states.get(name).map(|module| &*module.spec);
+        self.target_of(configuration, name, files)
+    }
+
+    /// Returns where the release of a module belongs that has these files, if any.
+    pub(super) fn target_of(
+        &self,
+        configuration: &Configuration,
+        name: &ModuleName,
+        files: Option<&Module>,
+    ) -> ReleaseTarget {
+        let is_built_in = files.is_some_and(|files| files.origin.digest().is_none());
         if let Some(namespace) = configuration.namespace_of(name).filter(|_| !is_built_in) {
             return ReleaseTarget::of_namespace(namespace);
         }
-        let named = module.and_then(|module| module.spec.namespace.as_deref());
+        let named = files.and_then(|files| files.namespace.as_deref());
         ReleaseTarget::of_operator(named.unwrap_or(&self.config.namespace))
     }
 

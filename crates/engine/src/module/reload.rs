@@ -118,7 +118,10 @@ impl Modules {
             match self.states.get_mut(&module.name) {
                 None => {
                     reloaded.others = true;
-                    let state = ModuleState::new(Arc::clone(module), lower.cx.now);
+                    let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
+                    // Its bundle may have been lost, and its release not.
+                    let target = self.target_of(lower.configuration, &module.name, Some(&**module));
+                    state.is_active = self.ownerless.take(&module.name, &target);
                     self.add(lower, state);
                 }
                 Some(state) if state.phase == Phase::Orphaned => {

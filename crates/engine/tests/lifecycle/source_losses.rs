@@ -1,6 +1,6 @@
 //! Bundles that are lost, in the cluster and on the disk, and statuses that are older than what they tell of.
 
-use engine::{Event, Notice};
+use engine::{Event, Failure, FailureKind, Notice};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
@@ -83,6 +83,22 @@ fn the_release_of_a_lost_bundle_goes_with_its_configuration() {
     world.run_for(10_000);
     assert!(world.deployed.keys().eq(["base"]), "{}", world.trace);
     assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
+}
+
+#[test]
+fn the_release_of_a_bundle_that_came_back_goes_with_its_addon_before_its_module_ran() {
+    let mut world = ready();
+    world.loses(1);
+    restarts(&mut world);
+    // It is fetched again, and comes after the releases were listed.
+    world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
+    world.run_for(1_000);
+    assert!(world.deployed.contains_key("web") && world.view().modules.len() == 1);
+    world.applies("a", &["other"]);
+    let trace = world.run_for(20_000);
+    assert!(trace.contains("uninstall web"), "{trace}");
+    assert!(world.deployed.keys().eq(["base", "db"]), "{trace}");
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["db Running".to_owned()]));
 }
 
 #[test]
