@@ -19,19 +19,23 @@ use crate::reconcile::{Step, WorkKey};
 use crate::release_target::ReleaseTarget;
 
 impl Sources {
-    /// Has releases removed that are in the way of nobody, once nothing runs any more that could make one.
-    pub(super) fn remove_displaced(&mut self, lower: &mut Lower<'_>) {
+    /// Has releases removed that are in the way of nobody, once nothing runs any more that could make one. Returns whether there
+    /// were any to look at.
+    pub(super) fn remove_displaced(&mut self, lower: &mut Lower<'_>) -> bool {
         if !self.removals.is_wanted() || self.commits.wanted() != self.commits.in_force() {
-            return;
+            return false;
         }
         self.commits.forget_ended_runs(lower.queues);
         if self.commits.has_old_runs() {
-            return;
+            return false;
         }
         self.removals.begun();
+        let mut any = false;
         for addon in self.registration.displaced().filter(|addon| !self.removals.is_gone(addon)) {
             self.reconciles.request(lower.cx, &removal_key(addon), &Cause::outside("names of modules"));
+            any = true;
         }
+        any
     }
 
     /// Begins to remove the release of a key, or records that it is gone.

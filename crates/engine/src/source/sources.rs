@@ -365,7 +365,13 @@ impl Sources {
                 }
             }
             self.look_for_sweep(modules, lower.cx);
-            let Some(work) = self.reconciles.take_next(lower.cx) else { break };
+            let Some(work) = self.reconciles.take_next(lower.cx) else {
+                // Nothing else may happen any more that would have a removal begun.
+                if self.remove_displaced(lower) {
+                    continue;
+                }
+                break;
+            };
             let step = match of_work(&work) {
                 None if is_removal(&work) => self.advance_removal(lower.cx, &work),
                 None => self.advance_sweep(modules, lower.cx, &work),
@@ -382,7 +388,6 @@ impl Sources {
         }
         self.reconciles.report_length(lower.cx);
         self.queue_commit(lower);
-        self.remove_displaced(lower);
         self.drop_unused(modules, lower);
     }
 

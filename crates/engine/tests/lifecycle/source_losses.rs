@@ -86,6 +86,21 @@ fn the_release_of_a_lost_bundle_goes_with_its_configuration() {
 }
 
 #[test]
+fn the_release_of_a_lost_bundle_goes_although_nothing_else_happens() {
+    let mut world = ready();
+    world.loses(1);
+    world.offers(URL, unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    // That its modules are loaded late is the last that happens.
+    world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
+    world.deletes("a");
+    world.run_for(10_000);
+    assert!(world.deployed.keys().eq(["base"]), "{:?}", world.deployed);
+    assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
+}
+
+#[test]
 fn the_release_of_a_bundle_that_came_back_goes_with_its_addon_before_its_module_ran() {
     let mut world = ready();
     world.loses(1);
