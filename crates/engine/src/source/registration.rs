@@ -128,6 +128,8 @@ impl Registration {
                 others.retain(|addon| !is_taken(addon));
             }
             if source.shares_scope_with(key) {
+                // The release that was to be removed is that of this module now.
+                others.retain(|addon| !(addon.is_displaced() && active.contains(&addon.bundle.name)));
                 for addon in others.iter_mut().filter(|addon| ids.contains(&*addon.bundle.id)) {
                     addon.is_retained |= !addon.is_withdrawn;
                     addon.is_held = false;

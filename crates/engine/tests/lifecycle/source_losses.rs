@@ -101,6 +101,29 @@ fn the_release_of_a_lost_bundle_goes_although_nothing_else_happens() {
 }
 
 #[test]
+fn the_release_of_a_lost_bundle_that_another_one_takes_over_stays() {
+    let mut world = ready();
+    world.loses(1);
+    world.offers(URL, unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    // It is to be removed when its modules are loaded. Until then somebody else wants it.
+    world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
+    world.deletes("a");
+    world.run_for(1_000);
+    assert!(world.repositories.registry.addons[0].is_displaced() && world.deployed.contains_key("web"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.applies("b", &[URL]);
+    let trace = world.run_for(20_000);
+    assert!(!trace.contains("uninstall"), "{trace}");
+    assert_eq!((world.phase("b").as_str(), world.states("b")), ("Ready", vec!["web Running".to_owned()]));
+    assert!(!world.repositories.objects.contains_key("a"), "{trace}");
+    restarts(&mut world);
+    let trace = world.run_for(20_000);
+    assert!(!trace.contains("uninstall") && world.deployed.contains_key("web"), "{trace}");
+}
+
+#[test]
 fn the_release_of_a_bundle_that_came_back_goes_with_its_addon_before_its_module_ran() {
     let mut world = ready();
     world.loses(1);
