@@ -97,8 +97,7 @@ impl Sources {
         if is_of_namespace && addon.is_active && modules.built_in(name).is_some() {
             return Fate::Displace;
         }
-        let is_unloaded = self.unloaded.contains(&addon.bundle.digest) && modules.get(name).is_none();
-        if addon.is_active && is_unloaded {
+        if addon.is_active && self.is_unloaded(modules, addon) {
             // There is nothing to switch off, but there may be a release.
             return if wanted == Fate::Withdraw { Fate::Displace } else { wanted };
         }

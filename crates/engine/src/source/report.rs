@@ -78,9 +78,8 @@ impl Sources {
                 shorten(&mut module.message);
             }
         }
-        status.add_retained(
-            self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained),
-        );
+        let retained = self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained);
+        status.add_retained(retained.map(|addon| (addon, !self.is_unloaded(modules, addon))));
         status.count_modules();
         Some(status)
     }

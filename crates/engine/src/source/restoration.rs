@@ -39,6 +39,11 @@ impl Sources {
         self.lost.contains(&addon.bundle.digest)
     }
 
+    /// Returns whether the bundle of an addon was lost, and its module is not there yet.
+    pub(super) fn is_unloaded(&self, modules: &Modules, addon: &RegisteredAddon) -> bool {
+        self.unloaded.contains(&addon.bundle.digest) && modules.get(&addon.bundle.name).is_none()
+    }
+
     /// Records that bundles were fetched: they are lost no more.
     pub(super) fn found(&mut self, fetched: &Fetched) {
         let addons = fetched.repositories.iter().flat_map(|repository| repository.outcome.iter().flatten());

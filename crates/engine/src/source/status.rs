@@ -234,11 +234,12 @@ impl Status {
 
 impl Status {
     /// Adds that modules go on although their addons are registered no more: to the line of this version of the addon, or in
-    /// one of its own. If there is no room for all, the last line says how many are not listed.
-    pub(super) fn add_retained<'a>(&mut self, addons: impl Iterator<Item = &'a RegisteredAddon>) {
+    /// one of its own. If there is no room for all, the last line says how many are not listed. With each addon comes whether
+    /// its module is there: nothing goes on of a lost bundle but its release.
+    pub(super) fn add_retained<'a>(&mut self, addons: impl Iterator<Item = (&'a RegisteredAddon, bool)>) {
         let (mut lines, mut hidden) = (self.addons().count(), 0_usize);
-        for addon in addons {
-            let state = ModuleLineState::Retained;
+        for (addon, is_there) in addons {
+            let state = if is_there { ModuleLineState::Retained } else { ModuleLineState::Error };
             let module = Some(ModuleLine { name: addon.bundle.name.clone(), state, message: String::new() });
             let (name, version) = (addon.name(), &addon.bundle.version);
             let is_its = |line: &AddonLine| line.name == name && line.version == *version;
@@ -266,10 +267,15 @@ impl Status {
                 });
             }
             if let Some(repository) = self.repositories.get_mut(own.unwrap_or(0)) {
-                let message = if addon.is_held {
-                    "its repository can't be fetched now; its module goes on"
+                let why = if addon.is_held {
+                    "its repository can't be fetched now"
                 } else {
-                    "it is not registered any more; its module goes on"
+                    "it is not registered any more"
+                };
+                let fate = if is_there {
+                    "its module goes on"
+                } else {
+                    "its bundle is lost, so its module is not there; if it has a release, that stays as it is"
                 };
                 lines += 1;
                 repository.addons.push(AddonLine {
@@ -278,7 +284,7 @@ impl Status {
                     id: addon.bundle.id.clone(),
                     digest: addon.bundle.digest.to_string(),
                     module,
-                    ..retained_line(message.to_owned())
+                    ..retained_line(format!("{why}; {fate}"))
                 });
             }
         }
@@ -429,7 +435,7 @@ mod tests {
             let mut status = status(listed, 0);
             status.shorten();
             let before = status.clone();
-            status.add_retained(retained.iter());
+            status.add_retained(retained.iter().map(|addon| (addon, true)));
             status.count_modules();
             assert_eq!(status.modules, format!("{0}/{0}", LINES.saturating_sub(listed)));
             assert_eq!(status.addons().count(), expected, "{listed}");

@@ -73,6 +73,33 @@ fn a_lost_bundle_whose_repository_is_down_holds_up_nobody() {
 }
 
 #[test]
+fn nobody_says_that_the_module_of_a_lost_bundle_goes_on() {
+    let mut world = ready();
+    world.loses(1);
+    world.offers(URL, unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    let lost = "its bundle is lost, so its module is not there; if it has a release, that stays as it is";
+    let unfetched = "UnregisteringError: its repository can't be fetched now; ";
+    assert_eq!(world.problems("a")[1..], [format!("{unfetched}{lost}")]);
+    assert_eq!(
+        (world.states("a"), &world.status("a")["modules"]),
+        (vec!["web Error".to_owned()], &json!("0/1"))
+    );
+    // It is there again, and the repository is not.
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(700_000);
+    world.offers(URL, unreachable_index());
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(5_000);
+    assert_eq!(world.problems("a")[1..], [format!("{unfetched}its module goes on")]);
+    assert_eq!(
+        (world.states("a"), &world.status("a")["modules"]),
+        (vec!["web Retained".to_owned()], &json!("1/1"))
+    );
+}
+
+#[test]
 fn the_release_of_a_lost_bundle_goes_with_its_configuration() {
     let mut world = ready();
     world.loses(1);
