@@ -12,7 +12,7 @@ use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
     LOCATION, USER_AGENT,
 };
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -157,11 +157,32 @@ pub(crate) struct Exchange<'e> {
     pub(crate) limit: u64,
 }
 
+/// What is asked of a registry.
+pub(crate) struct RegistryGet<'g> {
+    /// The URL, without credentials.
+    pub(crate) url: &'g HttpUrl,
+    /// The types that may come.
+    pub(crate) accept: &'static str,
+    /// The header `Authorization`, for the server of the URL and no other.
+    pub(crate) authorization: Option<&'g str>,
+    /// How long the body may be, in bytes.
+    pub(crate) limit: u64,
+}
+
+/// How a registry answered, with 200 or an error.
+pub(crate) struct RegistryAnswer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    /// Who answered, after redirects.
+    pub(crate) url: HttpUrl,
+}
+
 /// What all requests until the last redirect have in common.
 struct Call<'c> {
     known: Option<&'c Validator>,
     limit: u64,
     git: Option<GitCall>,
+    registry: Option<&'c RegistryGet<'c>>,
 }
 
 struct GitCall {
@@ -204,10 +225,11 @@ impl HttpClient {
 
     /// Sends a request and hands the body to `sink`. After an error, what is in there is of no use.
     pub(crate) async fn get<S: Sink>(&self, get: Get<'_>, mut sink: S) -> Result<Answer<S>, HttpError> {
-        let call = Call { known: get.known, limit: get.limit, git: None };
+        let call = Call { known: get.known, limit: get.limit, git: None, registry: None };
         match self.send(get.url, &call, &mut sink).await? {
-            (Some(validator), _) => Ok(Answer::New(sink, validator)),
-            (None, _) => Ok(Answer::Unchanged),
+            (Last::Read(validator, _), _) => Ok(Answer::New(sink, validator)),
+            (Last::Unchanged, _) => Ok(Answer::Unchanged),
+            (Last::Told(status, _), url) => Err(HttpError::Status { host: host(&url), status }),
         }
     }
 
@@ -218,17 +240,33 @@ impl HttpClient {
         sink: &mut impl Sink,
     ) -> Result<HttpUrl, HttpError> {
         let git = GitCall { message: exchange.message.map(Bytes::from) };
-        let call = Call { known: None, limit: exchange.limit, git: Some(git) };
+        let call = Call { known: None, limit: exchange.limit, git: Some(git), registry: None };
         self.send(exchange.url, &call, sink).await.map(|(_, url)| url)
     }
 
-    /// Sends a request, as often as it is sent on. Returns what stands for the answer, if that is a new one.
+    /// Asks a registry and hands the body of an answer with 200 to `sink`.
+    pub(crate) async fn ask_registry(
+        &self,
+        get: RegistryGet<'_>,
+        sink: &mut impl Sink,
+    ) -> Result<RegistryAnswer, HttpError> {
+        let call = Call { known: None, limit: get.limit, git: None, registry: Some(&get) };
+        let (last, url) = self.send(get.url, &call, sink).await?;
+        let (status, headers) = match last {
+            Last::Read(_, headers) => (StatusCode::OK, headers),
+            Last::Told(status, headers) => (status, headers),
+            Last::Unchanged => (StatusCode::NOT_MODIFIED, HeaderMap::new()),
+        };
+        Ok(RegistryAnswer { status, headers, url })
+    }
+
+    /// Sends a request, as often as it is sent on. Returns what came of the last one, and its URL.
     async fn send(
         &self,
         url: &HttpUrl,
         call: &Call<'_>,
         sink: &mut impl Sink,
-    ) -> Result<(Option<Validator>, HttpUrl), HttpError> {
+    ) -> Result<(Last, HttpUrl), HttpError> {
         let mut url = url.clone();
         let mut left = self.timeout;
         for _ in 0..=MOST_REDIRECTS {
@@ -239,8 +277,7 @@ impl HttpClient {
             drop(permit);
             left = left.saturating_sub(begun.elapsed());
             match asked.map_err(|_| HttpError::Late { host: host(&url), timeout: self.timeout })?? {
-                Step::Read(validator) => return Ok((Some(validator), url)),
-                Step::Unchanged => return Ok((None, url)),
+                Step::Last(last) => return Ok((last, url)),
                 Step::Redirect(next) => url = next,
             }
         }
@@ -268,9 +305,17 @@ impl HttpClient {
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
+        let registry = call.registry;
+        // A registry sends on to where its blobs are: that server is not to have what only the registry may know.
+        let own = registry.filter(|get| get.url.is_same_server(url)).and_then(|get| get.authorization);
+        if let Some(authorization) = own {
+            let mut value = HeaderValue::try_from(authorization).map_err(|_| unsendable())?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
         request = match &call.git {
             Some(git) => request.header(ACCEPT, git.answer()).header(GIT_PROTOCOL.0, GIT_PROTOCOL.1),
-            None => request.header(ACCEPT, "*/*"),
+            None => request.header(ACCEPT, registry.map_or("*/*", |get| get.accept)),
         };
         if message.is_some() {
             request = request.header(CONTENT_TYPE, GIT_REQUEST);
@@ -283,7 +328,7 @@ impl HttpClient {
         let response = self.client.request(request).await.map_err(|error| no_answer(&error, url))?;
         let (headers, status) = (response.headers(), response.status());
         match status {
-            StatusCode::NOT_MODIFIED if call.known.is_some() => return Ok(Step::Unchanged),
+            StatusCode::NOT_MODIFIED if call.known.is_some() => return Ok(Step::Last(Last::Unchanged)),
             StatusCode::MOVED_PERMANENTLY
             | StatusCode::FOUND
             | StatusCode::SEE_OTHER
@@ -298,6 +343,9 @@ impl HttpClient {
             StatusCode::OK => {}
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if call.git.is_some() => {
                 return Err(HttpError::Credentials { host: host(url), status });
+            }
+            _ if call.registry.is_some() => {
+                return Ok(Step::Last(Last::Told(status, headers.clone())));
             }
             _ => return Err(HttpError::Status { host: host(url), status }),
         }
@@ -315,8 +363,9 @@ impl HttpClient {
         }
         let short = |name| headers.get(name).filter(|value| value.len() <= LONGEST_VALIDATOR).cloned();
         let validator = Validator { etag: short(ETAG), modified: short(LAST_MODIFIED) };
+        let headers = call.registry.map(|_| headers.clone()).unwrap_or_default();
         read(response, call.limit, url, sink).await?;
-        Ok(Step::Read(validator))
+        Ok(Step::Last(Last::Read(validator, headers)))
     }
 
     /// Returns where an answer sends the request on to.
@@ -342,9 +391,17 @@ pub(crate) fn host(url: &HttpUrl) -> String {
 }
 
 enum Step {
-    Read(Validator),
+    Last(Last),
     Redirect(HttpUrl),
+}
+
+/// What came of a request that was not sent on.
+enum Last {
+    /// The body was read. Of the headers, only those of a registry are kept.
+    Read(Validator, HeaderMap),
     Unchanged,
+    /// A registry answered with something else than 200.
+    Told(StatusCode, HeaderMap),
 }
 
 /// Hands a body to `sink` while it comes.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use ::source::chart_repository::index::{ChartIndex, Wanted as WantedCharts};
 use ::source::chart_repository::location;
 use ::source::digest::Digest;
+use ::source::registry::reference::is_registry;
 use engine::{
     Failure, FailureKind, FetchedIndex, IndexRequest, IndexValidator, RepositoryKey, RepositoryKind,
 };
@@ -66,6 +67,9 @@ pub(super) fn fetching(what: &str, error: &HttpError) -> Stop {
 impl Repositories {
     pub(super) async fn index(&self, request: &IndexRequest) -> Result<FetchedIndex, Stop> {
         let repository = &request.repository;
+        if is_registry(&repository.url) {
+            return self.tags(request).await;
+        }
         let base = self.base(repository).await?;
         let url = location::index(&repository.url, self.options.allowed.protocols);
         let url = url.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?;
@@ -103,6 +107,7 @@ impl Repositories {
             is_unchanged: false,
             missing: missing.map(|chart| (chart.clone(), near(chart))).collect(),
             changed,
+            refused: Vec::new(),
             truncated: index.is_truncated.then_some(index.offered),
         })
     }
@@ -126,7 +131,12 @@ impl Repositories {
     }
 
     /// Makes the map of a chart say these versions. Returns whether it said others.
-    async fn keep_index(&self, request: &IndexRequest, chart: &str, versions: &[u8]) -> Result<bool, Stop> {
+    pub(super) async fn keep_index(
+        &self,
+        request: &IndexRequest,
+        chart: &str,
+        versions: &[u8],
+    ) -> Result<bool, Stop> {
         let wanted = index_map(request, chart, versions);
         let known = self.maps.find(&wanted).await?;
         let (is_written, version) = self.maps.ensure(&wanted, known.as_ref()).await?;

@@ -1,14 +1,16 @@
 //! Chart repositories: fetches indexes and archives, and keeps in the cluster what is wanted of them.
 //!
 //! ```text
-//! repository ─▶ remote ─▶ index ─▶ index maps
+//! repository ─▶ remote ─▶ index, or tags (oci) ─▶ index maps
 //!                 └─▶ archive ─▶ package, maps ◀─ pins
 //! ```
 
 mod config_maps;
 mod index;
 mod inspection;
+mod oci;
 mod package;
+mod pauses;
 mod pins;
 mod repositories;
 mod resolve;

@@ -7,6 +7,7 @@ use ::source::chart_repository::location;
 use ::source::chart_repository::projection::{self, ChartMap, MapType};
 use ::source::chunk;
 use ::source::digest::Digest;
+use ::source::registry::reference::is_registry;
 use ::source::url::{BundleUrl, HttpUrl};
 use chart::chart::Chart;
 use chart::warnings::Warnings;
@@ -41,7 +42,7 @@ const FILES: &str = "addon-operator.io/files";
 const PART_KEY: &str = "part";
 
 /// The most bytes of a packed chart.
-const MOST_PACKED: u64 = 20 << 20;
+pub(super) const MOST_PACKED: u64 = 20 << 20;
 
 /// The most parts of a package.
 const MOST_PARTS: usize = 24;
@@ -198,6 +199,9 @@ impl Repositories {
     }
 
     pub(super) async fn download(&self, base: &HttpUrl, request: &StoreRequest) -> Result<Vec<u8>, Stop> {
+        if is_registry(&request.repository.url) {
+            return self.pull(base, request).await;
+        }
         let url = location::archive(base, &request.version.url, self.options.allowed.protocols);
         let url =
             url.map_err(|error| Stop::Rejected(format!("the URL of the archive can't be used: {error}")))?;

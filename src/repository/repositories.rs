@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use ::source::allow::AllowList;
+use ::source::registry::reference::{RegistryUrl, is_registry};
 use ::source::template::SecretData;
 use ::source::url::{HttpUrl, IndexUrl, UrlError};
 use engine::{
@@ -16,6 +17,7 @@ use kube::{Api, Client};
 use tokio::sync::Semaphore;
 
 use super::config_maps::ConfigMaps;
+use super::pauses::Pauses;
 use super::stop::{Stop, outcome};
 use super::verified::Verified;
 use crate::remote::http::{Answer, HttpClient, HttpError};
@@ -51,6 +53,8 @@ pub struct Repositories {
     pub(super) metrics: FetchMetrics,
     /// The archive that somebody looked at last.
     pub(super) looked_at: Mutex<Option<(Digest, Arc<Vec<u8>>)>>,
+    /// The registries that want to be left alone for a while.
+    pub(super) pauses: Pauses,
     /// Who writes pins reads them first.
     pub(super) pinning: tokio::sync::Mutex<()>,
 }
@@ -67,6 +71,7 @@ impl Repositories {
             turns: Semaphore::new(1),
             metrics: FetchMetrics::default(),
             looked_at: Mutex::default(),
+            pauses: Pauses::default(),
             pinning: tokio::sync::Mutex::default(),
         }
     }
@@ -150,16 +155,16 @@ impl Repositories {
         }
     }
 
-    /// Returns the URL of a repository, with its user and password if it has some.
+    /// Returns the URL of a repository, of a registry that of its server, with user and password if it has some.
     pub(super) async fn base(&self, repository: &RepositoryAccess) -> Result<HttpUrl, Stop> {
         let rejected = |error: &UrlError| Stop::Rejected(format!("spec.url: {error}"));
-        if repository.url.starts_with("oci://") {
-            let text =
-                "spec.url: oci:// is not supported by this version: use a repository with an index.yaml";
-            return Err(Stop::Rejected(text.to_owned()));
-        }
-        let url = HttpUrl::parse(&repository.url, self.options.allowed.protocols);
-        let url = url.map_err(|error| rejected(&error))?;
+        let url = if is_registry(&repository.url) {
+            let registry = RegistryUrl::parse(&repository.url);
+            registry.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?.server().clone()
+        } else {
+            let url = HttpUrl::parse(&repository.url, self.options.allowed.protocols);
+            url.map_err(|error| rejected(&error))?
+        };
         let allowed = self.options.allowed.check_index(&IndexUrl::Http(url.clone()));
         allowed.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?;
         let Some(name) = &repository.secret else { return Ok(url) };

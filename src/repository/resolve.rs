@@ -3,6 +3,7 @@
 use ::source::chart_repository::choice::choose;
 use ::source::chart_repository::entry::Entry;
 use ::source::chart_repository::location;
+use ::source::registry::reference::is_registry;
 use ::source::url::HttpUrl;
 use engine::{ResolveRequest, ResolvedChart, ResolvedVersion, WantedVersion};
 use jiff::Timestamp;
@@ -56,8 +57,12 @@ impl Repositories {
         };
         let entry = choose(entries, &wanted.constraint, is_old_enough).map_err(|error| error.to_string())?;
         let url = entry.urls.first().cloned().unwrap_or_default();
-        location::archive(base, &url, self.options.allowed.protocols)
-            .map_err(|error| format!("{}: the URL of the archive can't be used: {error}", entry.version))?;
+        // Of a registry, the version alone says where the archive is.
+        if !is_registry(&url) {
+            location::archive(base, &url, self.options.allowed.protocols).map_err(|error| {
+                format!("{}: the URL of the archive can't be used: {error}", entry.version)
+            })?;
+        }
         Ok(ResolvedVersion {
             version: entry.version.as_str().into(),
             url,

@@ -12,6 +12,7 @@ mod asking;
 mod chart_bundles;
 mod chart_kills;
 mod chart_modules;
+mod chart_registries;
 mod chart_repositories;
 mod chart_rights;
 mod config_map;

@@ -11,6 +11,7 @@
 //! - [`credentials`] reads where the credentials of a release are, and puts them together.
 //! - [`chunk`] splits a packed bundle into parts that fit a Secret; [`digest`] names it.
 //! - [`git`] reads what git servers send.
+//! - [`registry`] reads what registries of charts (OCI) send.
 //! - [`redact`] takes secrets out of messages.
 
 pub mod allow;
@@ -23,6 +24,7 @@ pub mod digest;
 pub mod git;
 pub mod index;
 pub mod redact;
+pub mod registry;
 pub mod template;
 pub mod url;
 pub mod versions;

@@ -12,6 +12,7 @@ pub(crate) mod outage;
 #[path = "../../../crates/source/tests/git/packs.rs"]
 pub(crate) mod packs;
 pub(crate) mod program;
+pub(crate) mod registry;
 pub(crate) mod release;
 pub(crate) mod repository;
 pub(crate) mod rights;

@@ -48,6 +48,12 @@ pub(crate) enum Reply {
     Git(GitRepository),
     /// A file of this type.
     Typed(&'static str, Vec<u8>),
+    /// A file with these headers.
+    With(Vec<(&'static str, String)>, Vec<u8>),
+    /// The last for those who show this `Authorization`; for others 401 and this challenge.
+    Guarded(String, String, Box<Reply>),
+    /// The first once, then the second.
+    First(Box<Reply>, Box<Reply>),
 }
 
 /// One request.
@@ -125,19 +131,37 @@ impl Repository {
         let _ = hyper::server::conn::http1::Builder::new().serve_connection(stream, answer).await;
     }
 
+    /// Returns what is answered to a request now.
+    fn reply(&self, path: &str, headers: &HeaderMap) -> Option<Reply> {
+        let mut state = self.state.lock().unwrap();
+        state.in_flight += 1;
+        self.busy.send_replace(state.in_flight);
+        let mut reply = state.replies.get(path).cloned()?;
+        if let Reply::First(first, then) = reply {
+            state.replies.insert(path.to_owned(), *then);
+            reply = *first;
+        }
+        let Reply::Guarded(wanted, challenge, guarded) = reply else { return Some(reply) };
+        let is_shown = headers.get("authorization").is_some_and(|shown| *shown == wanted);
+        Some(if is_shown { *guarded } else { Reply::Status(401, vec![("www-authenticate", challenge)]) })
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
         let (head, body) = request.into_parts();
         let mut path = head.uri.to_string();
         let message = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-        let reply = {
-            let mut state = self.state.lock().unwrap();
-            state.in_flight += 1;
-            self.busy.send_replace(state.in_flight);
-            state.replies.get(&path).cloned()
-        };
+        let reply = self.reply(&path, &head.headers);
         let mut response = Response::builder();
         let response = match reply {
-            None => response.status(404).body(Full::default().boxed_unsync()),
+            None | Some(Reply::Guarded(..) | Reply::First(..)) => {
+                response.status(404).body(Full::default().boxed_unsync())
+            }
+            Some(Reply::With(headers, bytes)) => {
+                for (name, value) in headers {
+                    response = response.header(name, value);
+                }
+                response.body(Full::from(bytes).boxed_unsync())
+            }
             Some(Reply::Gated(bytes)) => {
                 self.gate.subscribe().wait_for(|open| *open).await.unwrap();
                 response.body(Full::from(bytes).boxed_unsync())

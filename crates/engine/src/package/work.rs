@@ -51,6 +51,8 @@ pub struct FetchedIndex {
     pub changed: BTreeSet<String>,
     /// The charts that were asked for and are not in it, each with the nearest name that is.
     pub missing: Vec<(Arc<str>, Option<String>)>,
+    /// The charts whose versions could not be had, each with the reason. The others are kept.
+    pub refused: Vec<(Arc<str>, String)>,
     /// How many charts it has, if not all of them are kept because there are too many.
     pub truncated: Option<usize>,
 }

@@ -141,15 +141,14 @@ impl Repositories {
             index.truncated = before.truncated;
         }
         let interval = repository.object.as_ref().and_then(|object| object.spec.as_ref().ok()?.interval());
-        let changed = if let Ok(index) = &outcome {
+        if outcome.as_ref().is_ok_and(|index| index.refused.is_empty()) {
             repository.failures = 0;
             repository.fetch_at = interval.map(|interval| now + interval);
-            index.changed.clone()
         } else {
             repository.failures = repository.failures.saturating_add(1);
             repository.fetch_at = Some(now + retry_after(repository.failures));
-            BTreeSet::new()
-        };
+        }
+        let changed = outcome.as_ref().map(|index| index.changed.clone()).unwrap_or_default();
         let is_fine = outcome.is_ok();
         repository.index = Some(Index { asked, outcome });
         let charts = self.charts.iter();
@@ -235,9 +234,11 @@ impl Repositories {
                 return fields;
             }
         };
-        fields.insert("synced".to_owned(), outcome.is_ok().into());
+        let is_whole = outcome.is_ok_and(|index| index.refused.is_empty());
+        fields.insert("synced".to_owned(), is_whole.into());
         let mut conditions = vec![match outcome {
-            Ok(index) => condition(true, "install", &missing(index)),
+            Ok(index) if is_whole => condition(true, "install", &missing(index)),
+            Ok(index) => condition(false, "fetchIndexFailed", &refused(index)),
             Err(problem) => condition(false, "fetchIndexFailed", problem),
         }];
         if let Ok(index) = outcome {
@@ -399,6 +400,12 @@ fn index_request(
         is_open: asked.is_open,
         known: known.filter(|known| *known != IndexValidator::default()),
     }
+}
+
+/// Returns why versions of some charts could not be had.
+fn refused(index: &FetchedIndex) -> String {
+    let line = |(name, why): &(Arc<str>, String)| format!("chart {name}: {why}");
+    index.refused.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns which charts that were asked for are not in an index.

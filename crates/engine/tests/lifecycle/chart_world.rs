@@ -209,6 +209,7 @@ impl World {
                 let missing =
                     request.charts.iter().filter(is_missing).map(|chart| (Arc::clone(chart), None)).collect();
                 Ok(FetchedIndex {
+                    refused: Vec::new(),
                     validator: IndexValidator { etag: stamp, modified: String::new() },
                     is_unchanged,
                     changed,

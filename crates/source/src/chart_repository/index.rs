@@ -193,6 +193,14 @@ impl Builder {
     }
 }
 
+/// Returns what is kept of the entries of one chart, as [`ChartIndex::charts`] has it. What is no version is left out.
+pub fn list(entries: impl Iterator<Item = Value>) -> Vec<u8> {
+    let parsed = entries.filter_map(|entry| kept(&entry));
+    listed(
+        parsed.map(|(version, kept)| (version, kept.to_string().into_bytes().into_boxed_slice())).collect(),
+    )
+}
+
 /// Returns the versions as one JSON list, the highest first; equal ones keep their order. What is too much is left out.
 fn listed(mut versions: Vec<ParsedEntry>) -> Vec<u8> {
     versions.sort_by(|(a, _), (b, _)| b.precedence(a));

@@ -178,6 +178,24 @@ impl HttpUrl {
         Self { credentials: Some(credentials), ..self.clone() }
     }
 
+    /// Returns the same URL without user and password.
+    #[must_use]
+    pub fn without_credentials(&self) -> Self {
+        Self { credentials: None, ..self.clone() }
+    }
+
+    /// Returns the same URL with this behind the question mark; nothing if it is empty.
+    #[must_use]
+    pub fn with_query(&self, query: &str) -> Self {
+        Self { query: Some(query.to_owned()).filter(|query| !query.is_empty()), ..self.clone() }
+    }
+
+    /// Returns the root of the server, without user and password.
+    #[must_use]
+    pub fn root(&self) -> Self {
+        Self { credentials: None, path: "/".to_owned(), query: None, ..self.clone() }
+    }
+
     /// Reports whether both are on the same server: scheme, host and port are equal.
     pub fn is_same_server(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)

@@ -1,0 +1,191 @@
+//! Charts from registries (`oci://`), end to end: tags become versions, and layers become packages and modules.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::charts::{World, alpha, condition};
+use crate::support::registry::{ARCHIVE, Registry, manifest};
+use crate::support::repository::{Reply, digest};
+use crate::support::server::ok;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_is_installed_from_a_chart_of_a_registry() {
+    let world = World::new().await;
+    let module = "chart: {repository: corp, name: alpha, version: '~0.1'}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-cache/module.yaml", module);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    let registry = Registry::open(&world.repository);
+    registry.tags("charts/alpha", &["0.1.0", "0.1.1_3", "latest", "0.2.0-rc.1"]);
+    registry.push("charts/alpha", "0.1.1_3", &alpha("0.1.1+3"));
+    let operator = world.start().await;
+    let charts = json!([{"name": "alpha", "versions": ["~0.1"]}]);
+    let spec = json!({"name": "corp", "url": registry.url("/charts"), "charts": charts});
+    world.apply("Repository", "corp", spec).await;
+    world.synced("Repository", "corp").await;
+    let chart = world.synced("Chart", "alpha-corp").await;
+    let digest = format!("sha256:{}", digest(&alpha("0.1.1+3")));
+    let resolved = json!([{"constraint": "~0.1", "version": "0.1.1+3", "digest": digest}]);
+    assert_eq!(chart["status"]["resolved"], resolved);
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1+3").await;
+    let index = world.map("helm-corp-alpha-index").await.unwrap();
+    let versions = STANDARD.decode(index["binaryData"]["versions"].as_str().unwrap()).unwrap();
+    let versions: Value = serde_json::from_slice(&versions).unwrap();
+    assert_eq!(versions.as_array().unwrap().len(), 3);
+    assert_eq!(versions[1]["urls"], json!([format!("{}:0.1.1_3", registry.url("/charts/alpha"))]));
+    // Only the version that is wanted is asked for.
+    let asked = world.repository.asked();
+    let manifests: Vec<_> = asked.iter().filter(|(path, _)| path.contains("/manifests/")).collect();
+    assert!(
+        !manifests.is_empty() && manifests.iter().all(|(path, _)| path.ends_with("/0.1.1_3")),
+        "{asked:?}"
+    );
+    operator.stop().await;
+}
+
+/// Applies a Repository that lists `alpha`.
+async fn apply(world: &World, url: &str, more: Value) {
+    let charts = json!([{"name": "alpha", "versions": ["0.1.0"]}]);
+    let mut spec = json!({"name": "corp", "url": url, "charts": charts});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    world.apply("Repository", "corp", spec).await;
+}
+
+/// Writes a Secret with a user and a password, and returns the header that they come to.
+async fn write_secret(world: &World) -> String {
+    let secret =
+        json!({"metadata": {"name": "auth"}, "stringData": {"user": "me", "password": "hunter2-word"}});
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    format!("Basic {}", STANDARD.encode("me:hunter2-word"))
+}
+
+/// What is wrong with a manifest.
+type Change = fn(&mut Value);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_chart_in_a_registry_is_told_and_nothing_is_kept() {
+    let foreign = |manifest: &mut Value| {
+        manifest["config"]["mediaType"] = json!("application/vnd.oci.image.config.v1+json");
+    };
+    let list =
+        |manifest: &mut Value| manifest["mediaType"] = json!("application/vnd.oci.image.index.v1+json");
+    let none = |manifest: &mut Value| manifest["layers"][0]["mediaType"] = json!("application/tar");
+    let large = |manifest: &mut Value| manifest["layers"][0]["size"] = json!(21 << 20);
+    let twice =
+        |manifest: &mut Value| manifest["layers"].as_array_mut().unwrap().push(json!({"mediaType": ARCHIVE}));
+    let changes: [(Change, &str); 5] = [
+        (foreign, "names no chart"),
+        (list, "list of manifests"),
+        (none, "no layer with the type"),
+        (large, "the most are 20971520"),
+        (twice, "2 layers"),
+    ];
+    let packed = alpha("0.1.0");
+    let world = World::new().await;
+    let registry = Registry::open(&world.repository);
+    registry.tags("alpha", &["0.1.0"]);
+    let operator = world.start().await;
+    let reasons = changes.into_iter().map(|(change, says)| {
+        let mut manifest = manifest(&packed);
+        change(&mut manifest);
+        (manifest, Reply::File(packed.clone()), says)
+    });
+    let blobs = [
+        (Reply::File(alpha("0.1.1")), "the digest of the archive is"),
+        (Reply::Zeros(21 << 20), "longer than 20 MiB"),
+        (Reply::Status(404, Vec::new()), "404"),
+        (Reply::Page, "web page"),
+    ];
+    let blobs = blobs.into_iter().map(|(reply, says)| (manifest(&packed), reply, says));
+    for (number, (manifest, reply, says)) in reasons.chain(blobs).enumerate() {
+        registry.put_manifest("alpha", "0.1.0", &manifest);
+        registry.put(&format!("alpha/blobs/sha256:{}", digest(&packed)), reply);
+        let name = format!("corp-{number}");
+        let charts = json!([{"name": "alpha", "versions": ["0.1.0"]}]);
+        world
+            .apply("Repository", &name, json!({"name": name, "url": registry.url(""), "charts": charts}))
+            .await;
+        let said = world.failed("Chart", &format!("alpha-{name}"), "createConfigmapsFailed").await;
+        assert!(said.contains(says), "{said}");
+    }
+    assert!(world.maps().await.iter().all(|name| name.ends_with("-index")));
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_refuses_is_told_and_hinders_no_other_chart() {
+    let world = World::new().await;
+    let registry = Registry::open(&world.repository);
+    registry.tags("alpha", &["0.1.0"]);
+    registry.push("alpha", "0.1.0", &alpha("0.1.0"));
+    let next = vec![("link", "<https://b.example/v2/x>; rel=\"next\"".to_owned())];
+    for (name, reply) in [
+        ("forbidden", Reply::Status(403, Vec::new())),
+        ("login", Reply::Status(401, vec![("www-authenticate", "Basic realm=\"x\"".to_owned())])),
+        ("busy", Reply::Status(429, vec![("retry-after", "0".to_owned())])),
+        ("page", Reply::Page),
+        ("odd", Reply::File(b"[]".to_vec())),
+        ("far", Reply::With(next, b"{\"tags\":[]}".to_vec())),
+    ] {
+        registry.put(&format!("{name}/tags/list?n=1000"), reply);
+    }
+    let operator = world.start().await;
+    let url = registry.url("");
+    world.apply("Repository", "corp", json!({"name": "corp", "url": url})).await;
+    let said = world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(said.contains("spec.charts is empty"), "{said}");
+    let names = ["alpha", "forbidden", "login", "busy", "page", "odd", "far", "gone", "Upper"];
+    let charts: Vec<Value> = names.iter().map(|name| json!({"name": name, "versions": ["*"]})).collect();
+    world.apply("Repository", "corp", json!({ "charts": charts })).await;
+    world.synced("Chart", "alpha-corp").await;
+    let is_told =
+        |object: &Value| condition(object)["message"].as_str().unwrap_or_default().contains("chart gone");
+    let object = world.settled("Repository", "corp", is_told).await;
+    let said = condition(&object)["message"].as_str().unwrap();
+    for part in [
+        "chart forbidden: localhost:",
+        "answered 403 Forbidden: nobody may read forbidden so",
+        "answered 401 Unauthorized: it wants user and password",
+        "(429 Too Many Requests)",
+        "web page",
+        "no list of tags",
+        "not on the same server",
+        "answered 404 Not Found: it has no gone",
+        "\"Upper\" can't be a name in a registry",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(object["status"]["synced"], false);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_had_with_the_password_and_goes_to_the_registry_only() {
+    let world = World::new().await;
+    let basic = write_secret(&world).await;
+    let challenge = format!("Bearer realm=\"{}\",service=\"reg\"", world.repository.url("/token"));
+    let registry = Registry::guarded(&world.repository, "Bearer abc", &challenge);
+    let token = Reply::File(b"{\"token\":\"abc\"}".to_vec());
+    let token = Reply::Guarded(basic.clone(), "Basic".to_owned(), Box::new(token));
+    let path = "/token?service=reg&scope=repository%3Aalpha%3Apull";
+    world.repository.put(path, token);
+    let next = vec![("link", "</v2/alpha/tags/list?n=1000&last=x>; rel=\"next\"".to_owned())];
+    let page = Reply::With(next, b"{\"tags\":[\"0.0.9\"]}".to_vec());
+    let busy = Reply::Status(429, vec![("retry-after", "0".to_owned())]);
+    let page = Reply::Guarded("Bearer abc".to_owned(), challenge.clone(), Box::new(page));
+    world.repository.put("/v2/alpha/tags/list?n=1000", Reply::First(Box::new(busy), Box::new(page)));
+    registry.put("alpha/tags/list?n=1000&last=x", Reply::File(b"{\"tags\":[\"0.1.0\"]}".to_vec()));
+    registry.push("alpha", "0.1.0", &alpha("0.1.0"));
+    let operator = world.start().await;
+    apply(&world, &registry.url(""), json!({"authSecret": "auth"})).await;
+    world.synced("Chart", "alpha-corp").await;
+    for asked in world.repository.requests() {
+        let shown = asked.headers.get("authorization").map(|shown| shown.to_str().unwrap().to_owned());
+        let wanted = if asked.path.starts_with("/token") { &*basic } else { "Bearer abc" };
+        assert!(shown.is_none_or(|shown| shown == wanted), "{}", asked.path);
+    }
+    let object = world.object("Repository", "corp").await.to_string();
+    assert!(!object.contains("hunter2") && !object.contains("abc"), "{object}");
+    operator.stop().await;
+}

@@ -1,0 +1,67 @@
+//! A registry of charts on loopback, over a repository that answers as a test says.
+
+use serde_json::{Value, json};
+
+use super::repository::{Reply, Repository, digest};
+
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const ARCHIVE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+
+/// A registry, and what it wants to see.
+pub(crate) struct Registry<'r> {
+    repository: &'r Repository,
+    guard: Option<(String, String)>,
+}
+
+impl<'r> Registry<'r> {
+    pub(crate) fn open(repository: &'r Repository) -> Self {
+        Self { repository, guard: None }
+    }
+
+    /// Returns one that wants this `Authorization`, and answers others with this challenge.
+    pub(crate) fn guarded(repository: &'r Repository, wanted: &str, challenge: &str) -> Self {
+        Self { repository, guard: Some((wanted.to_owned(), challenge.to_owned())) }
+    }
+
+    /// Returns the URL of what is below a path, as a Repository has it.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let url = self.repository.url(path);
+        format!("oci://{}", url.split_once("://").unwrap().1)
+    }
+
+    /// Says what is answered at a path below `/v2/`.
+    pub(crate) fn put(&self, path: &str, reply: Reply) {
+        let reply = match &self.guard {
+            Some((wanted, challenge)) => Reply::Guarded(wanted.clone(), challenge.clone(), Box::new(reply)),
+            None => reply,
+        };
+        self.repository.put(&format!("/v2/{path}"), reply);
+    }
+
+    /// Lists tags on one page.
+    pub(crate) fn tags(&self, name: &str, tags: &[&str]) {
+        let page = json!({"name": name, "tags": tags}).to_string();
+        self.put(&format!("{name}/tags/list?n=1000"), Reply::Typed("application/json", page.into_bytes()));
+    }
+
+    /// Keeps an archive under a tag.
+    pub(crate) fn push(&self, name: &str, tag: &str, packed: &[u8]) {
+        self.put_manifest(name, tag, &manifest(packed));
+        self.put(&format!("{name}/blobs/sha256:{}", digest(packed)), Reply::File(packed.to_vec()));
+    }
+
+    pub(crate) fn put_manifest(&self, name: &str, tag: &str, manifest: &Value) {
+        let served = manifest["mediaType"].as_str().unwrap_or(MANIFEST).to_owned();
+        let reply = Reply::With(vec![("content-type", served)], manifest.to_string().into_bytes());
+        self.put(&format!("{name}/manifests/{tag}"), reply);
+    }
+}
+
+/// Returns the manifest of a chart, as `helm push` writes it.
+pub(crate) fn manifest(packed: &[u8]) -> Value {
+    json!({
+        "schemaVersion": 2, "mediaType": MANIFEST,
+        "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json", "digest": format!("sha256:{}", digest(b"{}")), "size": 2},
+        "layers": [{"mediaType": ARCHIVE, "digest": format!("sha256:{}", digest(packed)), "size": packed.len()}],
+    })
+}
