@@ -49,6 +49,13 @@ impl Configuration {
         }
     }
 
+    /// Returns who says something else about a module than `on`, and counts more than the ConfigMap.
+    pub(super) fn outvoting(&self, module: &Module, on: bool) -> Option<Opinion> {
+        let behind = self.config.extenders.in_order().skip_while(|it| *it != Extender::KubeConfig).skip(1);
+        let last = behind.filter_map(|extender| self.opinion(module, extender)).last();
+        last.filter(|opinion| opinion.is_yes() != on)
+    }
+
     /// Returns the enabled script of a module, if it has one and scripts are asked.
     pub(crate) fn script_of<'m>(&self, module: &'m Module) -> Option<&'m Script> {
         module.enabled_script.as_ref().filter(|_| self.config.extenders.has(Extender::ScriptEnabled))

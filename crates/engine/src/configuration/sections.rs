@@ -218,6 +218,12 @@ impl Configuration {
             return Err(Failure::new(FailureKind::Values, message)
                 .advise("add it, or switch the module in values.yaml or by a global hook"));
         }
+        if let Some(opinion) = self.outvoting(module, on) {
+            let message = format!(
+                "{opinion}, and counts more than the ConfigMap, as --applied-module-extenders has it: nothing would change"
+            );
+            return Err(Failure::new(FailureKind::Values, message).advise("change what that says"));
+        }
         let key = format!("{}Enabled", module.key);
         let word = if on { "enabled" } else { "disabled" };
         let object = self.config_map.holder(&key);

@@ -77,6 +77,14 @@ fn only_the_extenders_that_are_applied_are_asked_in_their_order() {
         }
         let enable = Command::SetEnabled("b".into(), true);
         let said = world.after(100, Event::Commanded { id: CommandId::new(1), command: enable });
+        let disable = Command::SetEnabled("a".into(), false);
+        let disabled = world.after(100, Event::Commanded { id: CommandId::new(2), command: disable });
+        let is_outvoted = extenders == "KubeConfig,Static";
+        assert_eq!(
+            disabled.contains("counts more than the ConfigMap"),
+            is_outvoted,
+            "{extenders}: {disabled}"
+        );
         let has_config = extenders.is_empty() || extenders.contains("KubeConfig");
         assert_eq!(said.contains("KubeConfig is not among"), !has_config, "{extenders}: {said}");
     }
