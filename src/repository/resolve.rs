@@ -101,7 +101,10 @@ impl Repositories {
             maps.into_iter().filter_map(|map| map.metadata.labels?.remove(CHART)).collect();
         Ok(match engine::view::nearest(chart, names.iter().map(String::as_str)) {
             Some(near) => format!("Repository {repository} has no chart {chart:?}; did you mean {near}?"),
-            None if names.is_empty() => format!("the index of Repository {repository} was not fetched yet"),
+            // Nothing is kept of an index that can't be fetched, nor of one that has none of the charts that are asked for.
+            None if names.is_empty() => format!(
+                "there is no chart {chart:?} yet: the condition of Repository {repository} says why, if that lasts"
+            ),
             None => format!("Repository {repository} has no chart {chart:?}"),
         })
     }

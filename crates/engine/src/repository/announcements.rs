@@ -1,4 +1,4 @@
-//! What is announced about Charts: that one is synced, or is not any more. Each once.
+//! What is announced about Charts and Repositories: that one is synced, or is not any more. Each once.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use super::object::Object;
 use crate::context::Context;
 use crate::effect::{Announcement, Effect, ObjectReference};
 use crate::hook::snapshot::Key;
-use crate::package::{ChartSpec, RepositoryKey, RepositoryKind};
+use crate::name::Scope;
+use crate::notice::Notice;
+use crate::package::{ChartRepositorySpec, ChartSpec, RepositoryKey, RepositoryKind};
 
 /// Announces what the status of a Chart says, if the one before did not say it.
 pub(super) fn announce_chart(
@@ -30,12 +32,43 @@ pub(super) fn announce_chart(
     } else {
         ("ChartFailed", format!("Chart {name} is not synced: {message}"))
     };
+    announce(cx, RepositoryKind::Chart, (name, &object.uid), (!is_synced, reason, message));
+}
+
+/// Announces what the status of a Repository says, if the one before did not say it.
+pub(super) fn announce_repository(
+    cx: &mut Context,
+    name: &Arc<str>,
+    object: &Object<ChartRepositorySpec>,
+    was_synced: Option<bool>,
+) {
+    let (is_synced, message) = object.synced();
+    if was_synced == Some(is_synced) {
+        return;
+    }
+    let (reason, message) = if is_synced {
+        ("RepositorySynced", format!("Repository {name} is synced"))
+    } else {
+        ("RepositoryFailed", format!("Repository {name} is not synced: {message}"))
+    };
+    announce(cx, RepositoryKind::Repository, (name, &object.uid), (!is_synced, reason, message));
+}
+
+/// Announces something on an object. A warning is in the log, too.
+fn announce(
+    cx: &mut Context,
+    kind: RepositoryKind,
+    (name, uid): (&Arc<str>, &str),
+    (warning, reason, message): (bool, &'static str, String),
+) {
     let object = Some(ObjectReference {
         api_version: RepositoryKey::API_VERSION.to_owned(),
-        kind: RepositoryKind::Chart.as_str().to_owned(),
+        kind: kind.as_str().to_owned(),
         key: Key::new("", name),
-        uid: object.uid.clone(),
+        uid: uid.to_owned(),
     });
-    let warning = !is_synced;
+    if warning {
+        cx.notify(Notice::Warned { scope: Scope::Global, message: message.clone() });
+    }
     cx.push(Effect::Announce(Announcement { module: None, source: None, object, warning, reason, message }));
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use objects::legal;
 use serde_json::{Map, Value, json};
 
+use super::announcements::announce_repository;
 use super::chart::Chart;
 use super::known::{Asked, Index, Repository, Stage, Written};
 use super::object::{CHART, GROUP, Object, REPO, UNMANAGED, condition, owner, status_change, without_nulls};
@@ -99,7 +100,7 @@ impl Repositories {
     }
 
     /// Takes in the answer to what was begun. Returns why the API server or we failed.
-    fn repository_answered(&mut self, cx: &Context, name: &Arc<str>) -> Option<Failure> {
+    fn repository_answered(&mut self, cx: &mut Context, name: &Arc<str>) -> Option<Failure> {
         let repository = self.repositories.get_mut(name)?;
         let stage = std::mem::take(&mut repository.stage);
         match (stage, repository.answer.take()) {
@@ -116,7 +117,11 @@ impl Repositories {
                 match (written, &mut repository.object) {
                     (Written::Chart(chart), _) => drop(repository.applied.insert(chart)),
                     (Written::Finalizers(names), Some(object)) => object.finalizers = names,
-                    (Written::Status(status), Some(object)) => object.status = status,
+                    (Written::Status(status), Some(object)) => {
+                        let was_synced = object.says_synced();
+                        object.status = status;
+                        announce_repository(cx, name, object, was_synced);
+                    }
                     (Written::Finalizers(_) | Written::Status(_), None) => {}
                 }
                 None

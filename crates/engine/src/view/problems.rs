@@ -56,6 +56,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         problems.extend(module_problem(view, module, format));
     }
     problems.extend(view.sources.iter().filter_map(|source| source_problem(source, format)));
+    problems.extend(chart_problems(view, format));
     problems.extend(view.modules.iter().filter_map(changed_problem));
     problems.extend(view.modules.iter().filter_map(taken_problem));
     problems.extend(unwatched_problems(view));
@@ -102,6 +103,25 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         module: None,
     }));
     problems
+}
+
+/// Returns which chart repositories and Charts are not synced.
+fn chart_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
+    let repositories = view.charts.repositories.iter().filter(|it| it.is_synced == Some(false));
+    let repositories =
+        repositories.map(|it| (format!("Repository {}", it.access.name), &it.message, it.next_in));
+    let charts = view.charts.charts.iter().filter(|it| it.is_synced == Some(false));
+    let charts = charts.map(|it| (format!("Chart {}", it.name), &it.message, it.next_in));
+    let problem = |(about, message, next_in): (String, &String, Option<Duration>)| Problem {
+        about,
+        what: format!("is not synced: {}", (format.show)(message)),
+        advice: match next_in {
+            Some(left) => format!("correct what it says; it is looked at again in {}", span(left)),
+            None => "correct what it says; it is looked at again by itself".to_owned(),
+        },
+        module: None,
+    };
+    repositories.chain(charts).map(problem).collect()
 }
 
 /// Returns what is wrong with webhooks.

@@ -342,9 +342,28 @@ fn a_chart_announces_once_that_it_is_synced_or_not_any_more() {
         .map(|told| (told.reason, told.warning, told.object.as_ref().unwrap().key.name.to_string()))
         .collect();
     let about = |reason, warning| (reason, warning, "alpha-corp".to_owned());
-    assert_eq!(told, [about("ChartSynced", false), about("ChartFailed", true), about("ChartSynced", false)]);
-    assert_eq!(world.announcements[0].message, "Chart alpha-corp is synced: 1.0");
-    assert!(world.announcements[1].message.contains("nothing fits 9"));
+    let first = ("RepositorySynced", false, "corp".to_owned());
+    let charts = [about("ChartSynced", false), about("ChartFailed", true), about("ChartSynced", false)];
+    assert_eq!((&told[0], &told[1..]), (&first, &charts[..]));
+    assert_eq!(world.announcements[1].message, "Chart alpha-corp is synced: 1.0");
+    assert!(world.announcements[2].message.contains("nothing fits 9"));
+}
+
+#[test]
+fn a_repository_that_fails_is_told_where_people_look() {
+    let mut world = charted(&files());
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+    world.run_for(100_000);
+    let told: Vec<&str> = world.announcements.iter().map(|told| told.reason).collect();
+    assert_eq!(told.iter().filter(|reason| **reason == "RepositoryFailed").count(), 1, "{told:?}");
+    let warned = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.starts_with("Repository corp is not synced: the index can't be fetched"));
+    assert_eq!(world.noticed(warned), 1, "the log has it once");
+    let status = world.told(engine::view::status::text);
+    assert!(status.contains("! Repository corp is not synced: the index can't be fetched: 404"), "{status}");
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    world.run_for(4_000_000);
+    let status = world.told(engine::view::status::text);
+    assert!(!status.contains("is not synced"), "{status}");
 }
 
 #[test]
