@@ -18,8 +18,8 @@ pub(crate) const HANDOVER: Duration = Duration::from_secs(1);
 pub(crate) struct FileLock(File);
 
 impl FileLock {
-    /// Locks a file. A lock that is held is waited for, for as long as `patience`. That is [`HANDOVER`] at least, other
-    /// than in tests.
+    /// Locks a file. A lock that is held is waited for, for as long as `patience`: [`HANDOVER`] at least where the lock of
+    /// a process that has just ended is taken over, and zero where a lock that is held is not wanted.
     ///
     /// # Errors
     ///

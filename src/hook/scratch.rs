@@ -1,16 +1,18 @@
 //! The private temporary directory for the files that hooks read and write. [`RunFiles`] are those of one run.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{Mode, OFlags, openat};
 
 use super::error::ScratchError;
 use super::run_files::{Layout, RunDirectories, RunFiles, create};
 use crate::directory_trust::{STICKY, Trust, judge};
+use crate::file_lock::FileLock;
 
 /// A directory of mode 0700, locked while the operator runs.
 ///
@@ -19,7 +21,8 @@ use crate::directory_trust::{STICKY, Trust, judge};
 #[derive(Debug)]
 pub struct Scratch {
     runs: Arc<RunDirectories>,
-    lock: File,
+    /// Given up when the directory is gone.
+    _lock: FileLock,
 }
 
 const LOCK: &str = "lock";
@@ -49,12 +52,13 @@ impl Scratch {
             .map_err(|source| ScratchError::Make { path: parent.clone(), source })?;
         let path = made.keep();
         let (new, lock_path) = (path.join(NEW_LOCK), path.join(LOCK));
-        let lock = create(&new)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        let file = create(&new)?;
+        // Nobody else knows the file yet.
+        let lock = FileLock::new(file, Duration::ZERO)
             .map_err(io::Error::from)
-            .and_then(|()| fs::rename(&new, &lock_path))
+            .and_then(|lock| fs::rename(&new, &lock_path).map(|()| lock))
             .map_err(|source| ScratchError::Write { path: lock_path, source })?;
-        Ok(Self { runs: Arc::new(RunDirectories::new(path, keep)), lock })
+        Ok(Self { runs: Arc::new(RunDirectories::new(path, keep)), _lock: lock })
     }
 
     /// Returns a directory for the files of one run, which are those of `layout`. It may have been that of another run.
@@ -86,7 +90,6 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         self.runs.remove();
-        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -130,7 +133,8 @@ fn abandoned(path: &Path) -> io::Result<bool> {
     let lock = openat(&directory, LOCK, flags | OFlags::NONBLOCK, Mode::empty())?;
     let found = rustix::fs::fstat(&lock)?;
     let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-    Ok(is_file && found.st_uid == own && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+    // A lock that is held is left alone, also by a child of an operator that has just ended: the next start looks again.
+    Ok(is_file && found.st_uid == own && FileLock::new(lock.into(), Duration::ZERO).is_ok())
 }
 
 #[cfg(test)]
