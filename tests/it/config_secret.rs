@@ -75,7 +75,8 @@ async fn secret_values_reach_hooks_and_charts_and_are_shown_to_who_asks() {
     let rendered = ask_socket(&world, "/module/web/render");
     assert!(rendered.contains("shown") && !rendered.contains("hunter22"), "{rendered}");
     assert!(ask_socket(&world, "/module/web/render?showSecrets=true").contains("hunter22"));
-    for path in ["/", "/queue", "/status", "/metrics"] {
+    let values = "/module/web/values.json?showSecrets=true";
+    for path in ["/", "/queue", "/status", "/metrics", "/why/module/web?showSecrets=true", values] {
         assert!(!get(&port, path).contains("hunter22"), "{path}");
     }
     assert_eq!(operator.stop().await, Outcome::Done);
@@ -84,20 +85,25 @@ async fn secret_values_reach_hooks_and_charts_and_are_shown_to_who_asks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hook_changes_of_secret_values_goes_back_to_the_secret() {
     let world = Cluster::new().await;
-    let patch = r#"echo '{"op":"replace","path":"/web/db/password","value":"hunter33"}{"op":"add","path":"/web/size","value":3}' > "$CONFIG_VALUES_JSON_PATCH_PATH""#;
+    let patch = r#"echo '{"op":"add","path":"/web/db/password","value":"hunter33"}{"op":"add","path":"/web/size","value":3}' > "$CONFIG_VALUES_JSON_PATCH_PATH""#;
     module(&world, patch);
     configure(&world, "size: 2", "db: {password: hunter22}").await;
     let operator = world.start(&[]).await;
     let port = operator.port.to_string();
     until("the first converge", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
-    assert_eq!(secret_text(&world).await, "db:\n  password: hunter33\n");
+    assert_eq!(secret_text(&world).await, "db:\n    password: hunter33\n");
     let map = server::get(&world.server, MAP).await.unwrap();
     assert_eq!(map["data"], json!({"web": "size: 3\n"}));
     // A person's edit takes effect, without a restart.
     let edit = json!({"data": {"web": STANDARD.encode("db: {password: hunter44}"), "webEnabled": STANDARD.encode("false")}});
     server::ok(&world.server, Method::PATCH, SECRET, &edit).await;
-    until("the module to be off", || get(&port, "/why/module/web").contains("Secret ops/addon-operator"))
-        .await;
+    let why = || ask_socket(&world, "/why/module/web");
+    let key = "key webEnabled of Secret ops/addon-operator says so";
+    until("the module to be off", || why().contains(key)).await;
+    assert!(!why().contains("hunter"), "{}", why());
+    // What the ConfigMap says counts again when there is no Secret any more.
+    server::ok(&world.server, Method::DELETE, SECRET, &json!({})).await;
+    until("the module to be on", || why().contains("Module web is on")).await;
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
