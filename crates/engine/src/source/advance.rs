@@ -210,7 +210,9 @@ impl Sources {
                     let is_free = !addon.holds_id() || self.is_deleting(&addon.source);
                     !is_free || !addon.source.shares_scope_with(key)
                 };
-                let registered: Vec<&RegisteredAddon> = self.registration.iter().filter(is_held).collect();
+                let rivals = self.index.rivals(fetched.bundles());
+                let of_rivals = rivals.iter().flat_map(|rival| self.registration.of(rival));
+                let registered: Vec<&RegisteredAddon> = of_rivals.filter(is_held).collect();
                 let built_in = |name: &ModuleName| modules.built_in(name);
                 let taken = Taken { registered: &registered, built_in: &built_in };
                 Assessment::of(key, &spec, fetched, &taken)
@@ -244,7 +246,8 @@ impl Sources {
     fn next_registration(&self, modules: &Modules, key: &SourceKey, keeping: &Keeping) -> Registration {
         let assessment = &keeping.assessment;
         let mut next = self.registration.clone();
-        next.replace(key, assessment.addons.clone(), |addon| {
+        let rivals = self.index.rivals(assessment.addons.iter().map(|addon| &addon.bundle));
+        next.replace(key, assessment.addons.clone(), &rivals, |addon| {
             let stays = if assessment.is_failed {
                 // Nothing is removed because something could not be fetched.
                 assessment.is_unfetched || keeping.spec.failure_policy == FailurePolicy::Retain

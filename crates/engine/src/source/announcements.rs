@@ -1,5 +1,7 @@
 //! What is announced about a configuration: changes of its phase, modules that go on without it, and its end. Each once.
 
+use std::collections::BTreeSet;
+
 use super::registration::Registration;
 use super::sources::Sources;
 use super::status::SourcePhase;
@@ -24,9 +26,14 @@ impl Sources {
         self.announce(cx, key, (!is_ready, reason), message);
     }
 
-    /// Announces which modules go on in `next` that were registered before.
-    pub(super) fn announce_retained(&self, cx: &mut Context, next: &Registration) {
-        for key in next.sources() {
+    /// Announces which modules go on in `next`, where `changed` differ, that were registered before.
+    pub(super) fn announce_retained(
+        &self,
+        cx: &mut Context,
+        next: &Registration,
+        changed: &BTreeSet<&SourceKey>,
+    ) {
+        for key in changed {
             let names = |of: &Registration| -> Vec<String> {
                 let goes_on = |addon: &&RegisteredAddon| addon.is_active && addon.is_retained;
                 of.of(key).iter().filter(goes_on).map(|addon| addon.bundle.name.to_string()).collect()

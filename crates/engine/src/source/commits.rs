@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::registration::Registration;
-use crate::addon::{Digest, RegisteredAddon, Registry};
+use crate::addon::{Digest, RegisteredAddon, Registry, SourceKey};
 use crate::name::{ModuleName, RunId};
 use crate::queue::Queues;
 use crate::time::Time;
@@ -86,10 +86,17 @@ impl Commits {
         self.retry_at
     }
 
-    /// Records that another registry is written.
-    pub(super) fn registered(&mut self, old: &Registration, new: &Registration) {
+    /// Records that another registry is written, in which `changed` differ, and whether it leaves a bundle unused.
+    pub(super) fn registered(
+        &mut self,
+        old: &Registration,
+        new: &Registration,
+        changed: &BTreeSet<&SourceKey>,
+        has_unused: bool,
+    ) {
         let modules = |registration: &Registration| -> Vec<RegisteredAddon> {
-            let active = registration.iter().filter(|addon| addon.is_active);
+            let of_changed = changed.iter().flat_map(|key| registration.of(key));
+            let active = of_changed.filter(|addon| addon.is_active);
             let mut active: Vec<_> = active
                 .map(|addon| RegisteredAddon { is_retained: false, is_held: false, ..addon.clone() })
                 .collect();
@@ -98,6 +105,6 @@ impl Commits {
         };
         let is_restored = std::mem::take(&mut self.has_restored);
         self.wanted += u64::from(is_restored || modules(old) != modules(new));
-        self.has_unused |= !old.digests().is_subset(&new.digests());
+        self.has_unused |= has_unused;
     }
 }

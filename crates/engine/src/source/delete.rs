@@ -99,7 +99,7 @@ impl Sources {
             DeletionPolicy::Delete => Fate::Withdraw,
             DeletionPolicy::Retain => Fate::Retain,
         };
-        next.replace(key, Vec::new(), |addon| self.fate(modules, addon, wanted));
+        next.replace(key, Vec::new(), &BTreeSet::new(), |addon| self.fate(modules, addon, wanted));
         if next == self.registration {
             self.release(&work_key(key));
             return Go::On(Pass::Deleting(DeletePass::Removing));

@@ -18,6 +18,7 @@ mod commits;
 mod delete;
 mod displaced;
 mod guest;
+mod index;
 mod known;
 mod object;
 mod pass;

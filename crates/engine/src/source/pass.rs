@@ -120,6 +120,8 @@ const CONTROLLER: &str = "Registry";
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     pub(super) is_wanted: bool,
+    /// Whether an object may be gone that has something registered.
+    pub(super) is_any_gone: bool,
     /// Whether the registry is being written.
     pub(super) is_writing: bool,
     pub(super) answer: Option<SourceAnswer>,
@@ -129,6 +131,11 @@ impl Sweep {
     /// Has it look at everything at the next occasion.
     pub(super) fn want(&mut self) {
         self.is_wanted = true;
+    }
+
+    /// Has it look for configurations whose objects are gone.
+    pub(super) fn want_for_gone(&mut self) {
+        (self.is_wanted, self.is_any_gone) = (true, true);
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::addon::{Bundle, Digest, RegisteredAddon, Registry, SourceKey};
+use crate::addon::{Bundle, Digest, RegisteredAddon, RegisteredAddons, Registry, SourceKey, sort};
 use crate::name::ModuleName;
 
 /// What is registered, by configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Registration {
-    addons: BTreeMap<SourceKey, Vec<RegisteredAddon>>,
+    /// Shared, so that a copy in which one configuration differs costs little.
+    addons: BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>,
 }
 
 /// What becomes of a module that its configuration does not bring any more.
@@ -41,39 +42,38 @@ impl Fate {
 
 impl Registration {
     pub(super) fn new(registry: Registry) -> Self {
-        let mut addons: BTreeMap<SourceKey, Vec<RegisteredAddon>> = BTreeMap::new();
-        for addon in registry.addons {
-            addons.entry(addon.source.clone()).or_default().push(addon);
-        }
-        Self { addons }
+        let of_source = |addons: Arc<Vec<RegisteredAddon>>| Some((addons.first()?.source.clone(), addons));
+        Self { addons: registry.addons.by_source().filter_map(of_source).collect() }
     }
 
     /// Returns it as it is written.
     pub(super) fn registry(&self) -> Arc<Registry> {
-        let mut registry = Registry { addons: self.addons.values().flatten().cloned().collect() };
-        registry.sort();
-        Arc::new(registry)
+        let addons = RegisteredAddons::of_sources(self.addons.values().map(Arc::clone));
+        Arc::new(Registry { addons })
+    }
+
+    /// Returns the configurations whose addons are others in `next`.
+    pub(super) fn differences<'r>(&'r self, next: &'r Self) -> BTreeSet<&'r SourceKey> {
+        let is_other = |key: &&SourceKey| match (self.addons.get(*key), next.addons.get(*key)) {
+            (Some(one), Some(other)) => !Arc::ptr_eq(one, other) && one != other,
+            (one, other) => one.is_some() != other.is_some(),
+        };
+        self.addons.keys().filter(is_other).chain(next.addons.keys().filter(is_other)).collect()
     }
 
     /// Iterates over all addons.
     pub(super) fn iter(&self) -> impl Iterator<Item = &RegisteredAddon> {
-        self.addons.values().flatten()
+        self.addons.values().flat_map(|addons| addons.iter())
     }
 
     /// Returns the addons of a configuration.
     pub(super) fn of(&self, key: &SourceKey) -> &[RegisteredAddon] {
-        self.addons.get(key).map(Vec::as_slice).unwrap_or_default()
+        self.addons.get(key).map(|addons| addons.as_slice()).unwrap_or_default()
     }
 
     /// Returns the configurations that have addons.
     pub(super) fn sources(&self) -> impl Iterator<Item = &SourceKey> {
         self.addons.keys()
-    }
-
-    /// Returns which configuration has each module.
-    pub(super) fn modules(&self) -> BTreeMap<ModuleName, SourceKey> {
-        let active = self.iter().filter(|addon| addon.is_active);
-        active.map(|addon| (addon.bundle.name.clone(), addon.source.clone())).collect()
     }
 
     /// Returns the addon of a configuration whose module has the name.
@@ -97,7 +97,8 @@ impl Registration {
         self.of(key).iter().filter(|addon| addon.holds_id()).map(|addon| &*addon.bundle.id).collect()
     }
 
-    /// Replaces the addons of a configuration. `fate` says what becomes of its modules that are not among them.
+    /// Replaces the addons of a configuration. `fate` says what becomes of its modules that are not among them. `rivals` are the
+    /// configurations that have a name or an id of the addons.
     ///
     /// What others have that they hold no more, because they failed or are deleted, is taken over where it is. Two never
     /// have one module.
@@ -105,19 +106,17 @@ impl Registration {
         &mut self,
         key: &SourceKey,
         addons: Vec<RegisteredAddon>,
+        rivals: &BTreeSet<SourceKey>,
         fate: impl Fn(&RegisteredAddon) -> Fate,
     ) {
         let active: BTreeSet<&ModuleName> =
             addons.iter().filter(|addon| addon.is_active).map(|addon| &addon.bundle.name).collect();
         let ids: BTreeSet<&str> = addons.iter().map(|addon| &*addon.bundle.id).collect();
-        let mut leftovers = Vec::new();
-        for (source, others) in &mut self.addons {
-            if source == key {
-                leftovers = std::mem::take(others);
-                let is_left = |addon: &RegisteredAddon| addon.is_active || addon.is_displaced();
-                leftovers.retain(|addon| is_left(addon) && !active.contains(&addon.bundle.name));
-                continue;
-            }
+        let mut leftovers = self.addons.remove(key).map(Arc::unwrap_or_clone).unwrap_or_default();
+        let is_left = |addon: &RegisteredAddon| addon.is_active || addon.is_displaced();
+        leftovers.retain(|addon| is_left(addon) && !active.contains(&addon.bundle.name));
+        for source in rivals {
+            let Some(others) = self.addons.get_mut(source).map(Arc::make_mut) else { continue };
             let is_taken = |addon: &RegisteredAddon| addon.is_active && active.contains(&addon.bundle.name);
             if source.yields_to(key) {
                 // Names belong to the cluster first. What a namespace released under this one is its own to remove.
@@ -145,14 +144,18 @@ impl Registration {
                 all.push(addon);
             }
         }
-        self.addons.insert(key.clone(), all);
+        sort(&mut all);
+        self.addons.insert(key.clone(), Arc::new(all));
         self.addons.retain(|_, addons| !addons.is_empty());
     }
 
     /// Decides for all modules that are not registered any more what becomes of them.
     pub(super) fn settle(&mut self, fate: impl Fn(&RegisteredAddon) -> Fate) {
         for addons in self.addons.values_mut() {
-            addons.retain_mut(|addon| {
+            if addons.iter().all(RegisteredAddon::is_registered) {
+                continue;
+            }
+            Arc::make_mut(addons).retain_mut(|addon| {
                 if addon.is_registered() {
                     return true;
                 }
@@ -164,9 +167,9 @@ impl Registration {
         self.addons.retain(|_, addons| !addons.is_empty());
     }
 
-    /// Iterates over the addons whose releases are to be removed where they are.
-    pub(super) fn displaced(&self) -> impl Iterator<Item = &RegisteredAddon> {
-        self.iter().filter(|addon| addon.is_displaced())
+    /// Iterates over the addons of a configuration whose releases are to be removed where they are.
+    pub(super) fn displaced_of(&self, key: &SourceKey) -> impl Iterator<Item = &RegisteredAddon> {
+        self.of(key).iter().filter(|addon| addon.is_displaced())
     }
 }
 

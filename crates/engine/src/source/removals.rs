@@ -29,8 +29,9 @@ impl Sources {
             return;
         }
         self.removals.begun();
-        for addon in self.registration.displaced().filter(|addon| !self.removals.is_gone(addon)) {
-            self.reconciles.request(lower.cx, &removal_key(addon), &Cause::outside("names of modules"));
+        let left = self.displaced_addons().filter(|addon| !self.removals.is_gone(addon));
+        for work in left.map(removal_key).collect::<Vec<_>>() {
+            self.reconciles.request(lower.cx, &work, &Cause::outside("names of modules"));
         }
     }
 
@@ -38,21 +39,21 @@ impl Sources {
     pub(super) fn advance_removal(&mut self, cx: &mut Context, work: &WorkKey) -> Step {
         let outcome = self.removals.take_answer(work);
         let is_its = |addon: &&RegisteredAddon| removal_key(addon) == *work && !self.removals.is_gone(addon);
-        let Some(addon) = self.registration.displaced().find(is_its) else { return Step::Done };
+        let Some(addon) = self.displaced_addons().find(is_its).cloned() else { return Step::Done };
         match outcome {
             Some(SourceAnswer::Patched(Err(failure))) => {
-                self.removals.failed(addon, &failure);
+                self.removals.failed(&addon, &failure);
                 self.resume_removals();
                 Step::Failed(failure)
             }
             Some(_) => {
-                self.removals.gone(addon);
+                self.removals.gone(&addon);
                 self.sweep.want();
                 Step::Done
             }
             None => {
                 let (run, release) = (cx.ids.run(), ReleaseName::from(addon.bundle.name.as_str()));
-                let target = self.target_of(addon);
+                let target = self.target_of(&addon);
                 Step::Fetch(run, Box::new(Effect::UninstallRelease { run, release, target }))
             }
         }
@@ -65,10 +66,13 @@ impl Sources {
 
     /// Returns the modules whose names went to others, each with where its release is.
     pub(crate) fn displaced(&self) -> Vec<(ModuleName, ReleaseTarget)> {
-        self.registration
-            .displaced()
-            .map(|addon| (addon.bundle.name.clone(), self.target_of(addon)))
-            .collect()
+        let place = |addon: &RegisteredAddon| (addon.bundle.name.clone(), self.target_of(addon));
+        self.displaced_addons().map(place).collect()
+    }
+
+    /// Iterates over the addons whose releases are to be removed where they are.
+    fn displaced_addons(&self) -> impl Iterator<Item = &RegisteredAddon> {
+        self.index.unsettled().flat_map(|key| self.registration.displaced_of(key))
     }
 
     /// Handles that files changed: a built-in module may have the name of one of ours.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::commits::Commits;
 use super::displaced::{Removals, is_removal};
+use super::index::Index;
 use super::known::{Source, work_key};
 use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
@@ -34,8 +35,7 @@ pub(crate) struct Sources {
     pub(super) watches: SourceWatches,
     pub(super) known: BTreeMap<SourceKey, Source>,
     pub(super) registration: Registration,
-    /// Which configuration has each module that is registered.
-    modules: BTreeMap<ModuleName, SourceKey>,
+    pub(super) index: Index,
     /// What the holder of the registry is writing.
     pub(super) next: Option<Registration>,
     /// Who may change the registry, and who waits for that.
@@ -72,7 +72,7 @@ impl Sources {
                 Terms { workers: config.source_workers, ..Terms::default() },
             ),
             config,
-            modules: registration.modules(),
+            index: Index::of(&registration),
             registration,
             ..Self::default()
         }
@@ -125,7 +125,7 @@ impl Sources {
             self.warn_of_lost(cx);
         }
         self.watches.listed(kind);
-        self.sweep.want();
+        self.sweep.want_for_gone();
     }
 
     /// Handles the change of an object.
@@ -180,7 +180,7 @@ impl Sources {
         let Some(source) = self.known.get_mut(key) else { return };
         source.object = None;
         (source.announced, source.is_end_announced) = (None, false);
-        self.sweep.want();
+        self.sweep.want_for_gone();
         let work = work_key(key);
         if self.reconciles.has(&work) {
             if let Some(run) = self.reconciles.fetch_of(&work) {
@@ -197,7 +197,7 @@ impl Sources {
     pub(crate) fn modules_changed(&mut self, names: &BTreeSet<ModuleName>) {
         let mut keys = BTreeSet::new();
         for name in names {
-            let Some(key) = self.modules.get(name) else { continue };
+            let Some(key) = self.index.source_of(name) else { continue };
             keys.insert(key.clone());
             if self.is_deleting(key) {
                 // What its removal waits for may be another thing by now.
@@ -321,21 +321,26 @@ impl Sources {
     /// Makes what was written the registry, and has it put into force.
     pub(super) fn registered(&mut self, cx: &mut Context) {
         let Some(next) = self.next.take() else { return };
-        self.announce_retained(cx, &next);
-        self.commits.registered(&self.registration, &next);
+        let changed = self.registration.differences(&next);
+        self.announce_retained(cx, &next, &changed);
+        let has_unused = self.index.renew(&self.registration, &next, &changed);
+        self.commits.registered(&self.registration, &next, &changed, has_unused);
         // Others may hold less than before. Who is at work writes its status anyway.
-        let is_other = |(key, source): &(&SourceKey, &Source)| {
-            matches!(source.pass, Pass::Idle) && self.registration.of(key) != next.of(key)
-        };
-        self.refresh_later.extend(self.known.iter().filter(is_other).map(|(key, _)| key.clone()));
+        let is_idle =
+            |key: &SourceKey| self.known.get(key).is_some_and(|source| matches!(source.pass, Pass::Idle));
+        self.refresh_later.extend(changed.iter().filter(|key| is_idle(key)).map(|key| (*key).clone()));
+        let is_gone = |key: &SourceKey| self.known.get(key).is_none_or(|source| source.object.is_none());
+        if changed.iter().any(|key| is_gone(key)) {
+            self.sweep.want_for_gone();
+        }
         let had_it = |addon: &&RegisteredAddon| {
             let before = self.registration.of_module(&addon.source, &addon.bundle.name);
             before.is_some_and(RegisteredAddon::is_registered)
         };
+        let displaced = || self.index.unsettled().flat_map(|key| next.displaced_of(key));
         let overtaken: BTreeSet<SourceKey> =
-            next.displaced().filter(had_it).map(|addon| addon.source.clone()).collect();
-        self.removals.forget_but(next.displaced());
-        self.modules = next.modules();
+            displaced().filter(had_it).map(|addon| addon.source.clone()).collect();
+        self.removals.forget_but(displaced());
         self.registration = next;
         self.sweep.want();
         // What was to be removed may be gone, or another one's by now.

@@ -1,7 +1,9 @@
 //! Looks after modules that are registered no more: they leave the registry when they are removed, and are removed when
 //! nobody wants them any more.
 
-use super::known::work_key;
+use std::collections::BTreeSet;
+
+use super::known::{Source, work_key};
 use super::pass::{failed, sweep_key};
 use super::registration::{Fate, Registration};
 use super::sources::Sources;
@@ -20,7 +22,9 @@ impl Sources {
         if !std::mem::take(&mut self.sweep.is_wanted) || !self.watches.is_any_listed() {
             return;
         }
-        if self.swept(modules) != self.registration {
+        let may_differ =
+            std::mem::take(&mut self.sweep.is_any_gone) || self.index.unsettled().next().is_some();
+        if may_differ && self.swept(modules) != self.registration {
             self.reconciles.request(cx, &sweep_key(), &Cause::outside("modules"));
         }
     }
@@ -49,8 +53,9 @@ impl Sources {
 
     /// Makes the configurations go on that wait for the removal of their modules.
     pub(super) fn resume_removals(&mut self) {
-        let deleting: Vec<SourceKey> =
-            self.known.keys().filter(|key| self.is_deleting(key)).cloned().collect();
+        let is_deleting = |source: &Source| source.object.as_ref().is_some_and(|object| object.is_deleting);
+        let deleting = self.known.iter().filter(|(_, source)| is_deleting(source));
+        let deleting: Vec<SourceKey> = deleting.map(|(key, _)| key.clone()).collect();
         for key in deleting {
             self.reconciles.resume(&work_key(&key));
         }
@@ -61,7 +66,7 @@ impl Sources {
         let mut next = self.registration.clone();
         for key in self.vanished() {
             // Its object went without us. Its modules go on until somebody says otherwise.
-            next.replace(&key, Vec::new(), |addon| self.fate(modules, addon, Fate::Retain));
+            next.replace(&key, Vec::new(), &BTreeSet::new(), |addon| self.fate(modules, addon, Fate::Retain));
         }
         next.settle(|addon| {
             let wanted = match addon {

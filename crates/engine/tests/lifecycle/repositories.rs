@@ -307,7 +307,7 @@ impl World {
     /// No id is owned twice, and no module.
     fn note_owners(&mut self) {
         let (mut ids, mut modules) = (BTreeMap::new(), BTreeMap::new());
-        for addon in &self.repositories.registry.addons {
+        for addon in self.repositories.registry.addons.iter() {
             let owner = &addon.source;
             let id = (addon.bundle.id.clone(), owner.namespace.clone());
             if addon.is_registered() && ids.insert(id, owner).is_some_and(|other| other != owner) {
