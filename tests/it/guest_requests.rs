@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use crate::module_sources::World;
+use crate::module_sources::{World, state};
 use crate::support::repository::Packed;
 use crate::support::server::{self, get, ok};
 
@@ -79,12 +79,11 @@ async fn a_restart_costs_each_namespace_three_lists_of_secrets_and_its_watches()
     }
     let operator = world.start().await;
     for team in TEAMS {
-        let path = format!("/api/v1/namespaces/{team}/secrets/sh.helm.release.v1.{team}-web.v1");
-        let mut deployed = false;
-        while !deployed {
-            deployed = get(&world.cluster.server, &path)
-                .await
-                .is_some_and(|record| record["metadata"]["labels"]["status"] == "deployed");
+        // The status comes last: what is not written now is written at the next start.
+        let path = format!("{}/x", place(team));
+        let mut is_running = false;
+        while !is_running {
+            is_running = get(&world.cluster.server, &path).await.is_some_and(|it| state(&it) == "Running");
             tokio::task::yield_now().await;
         }
     }
