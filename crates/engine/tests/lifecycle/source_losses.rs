@@ -29,6 +29,16 @@ fn restarts(world: &mut World) {
     world.send_in(0, config_map(200, &FLAGS));
 }
 
+/// Returns a world after a start that found the bundle of `web` lost, and its repository away.
+fn lost() -> World {
+    let mut world = ready();
+    world.loses(1);
+    world.offers(URL, unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    world
+}
+
 #[test]
 fn a_lost_bundle_is_fetched_again_by_itself() {
     let mut world = ready();
@@ -52,11 +62,7 @@ fn a_lost_bundle_is_fetched_again_by_itself() {
 
 #[test]
 fn a_lost_bundle_whose_repository_is_down_holds_up_nobody() {
-    let mut world = ready();
-    world.loses(1);
-    world.offers(URL, unreachable_index());
-    restarts(&mut world);
-    world.run_for(5_000);
+    let mut world = lost();
     assert_eq!(world.phase("a"), "Failed");
     world.applies("b", &["other"]);
     let trace = world.run_for(5_000);
@@ -74,11 +80,7 @@ fn a_lost_bundle_whose_repository_is_down_holds_up_nobody() {
 
 #[test]
 fn nobody_says_that_the_module_of_a_lost_bundle_goes_on() {
-    let mut world = ready();
-    world.loses(1);
-    world.offers(URL, unreachable_index());
-    restarts(&mut world);
-    world.run_for(5_000);
+    let mut world = lost();
     let lost = "its bundle is lost, so its module is not there; if it has a release, that stays as it is";
     let unfetched = "UnregisteringError: its repository can't be fetched now; ";
     assert_eq!(world.problems("a")[1..], [format!("{unfetched}{lost}")]);
@@ -101,11 +103,7 @@ fn nobody_says_that_the_module_of_a_lost_bundle_goes_on() {
 
 #[test]
 fn the_release_of_a_lost_bundle_goes_with_its_configuration() {
-    let mut world = ready();
-    world.loses(1);
-    world.offers(URL, unreachable_index());
-    restarts(&mut world);
-    world.run_for(5_000);
+    let mut world = lost();
     world.deletes("a");
     world.run_for(10_000);
     assert!(world.deployed.keys().eq(["base"]), "{}", world.trace);
@@ -114,11 +112,7 @@ fn the_release_of_a_lost_bundle_goes_with_its_configuration() {
 
 #[test]
 fn the_release_of_a_lost_bundle_goes_although_nothing_else_happens() {
-    let mut world = ready();
-    world.loses(1);
-    world.offers(URL, unreachable_index());
-    restarts(&mut world);
-    world.run_for(5_000);
+    let mut world = lost();
     // That its modules are loaded late is the last that happens.
     world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
     world.deletes("a");
@@ -129,11 +123,7 @@ fn the_release_of_a_lost_bundle_goes_although_nothing_else_happens() {
 
 #[test]
 fn the_release_of_a_lost_bundle_that_another_one_takes_over_stays() {
-    let mut world = ready();
-    world.loses(1);
-    world.offers(URL, unreachable_index());
-    restarts(&mut world);
-    world.run_for(5_000);
+    let mut world = lost();
     // It is to be removed when its modules are loaded. Until then somebody else wants it.
     world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
     world.deletes("a");
