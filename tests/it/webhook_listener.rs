@@ -28,18 +28,9 @@ use tokio_rustls::client::TlsStream;
 use crate::support::in_process::{Cluster, Operator, ask_socket};
 use crate::support::program::{Workspace, get as get_page};
 use crate::support::server::{get, ok, send, until};
+use crate::webhooks::{CONFIGURATIONS, MAPS, ON};
 
-const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 const PATH: &str = "/validate/maps.example.com";
-const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
-
-/// The options of an operator whose hooks the API server may ask.
-const ON: &[(&str, &str)] = &[
-    ("admission-server-enabled", "true"),
-    ("admission-server-listen-address", "127.0.0.1"),
-    ("admission-server-listen-port", "0"),
-    ("webhook-url", "https://127.0.0.1:0"),
-];
 
 /// A global hook that lets every ConfigMap be written. `$WORLD/gate` holds it up as long as it is a pipe; in `$WORLD/now` is a
 /// directory for each process.

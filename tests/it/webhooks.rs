@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::server::{get, ok, send};
 
-const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
-const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
+pub(crate) const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
 
 /// The options of an operator whose hooks the API server may ask.
-const ON: &[(&str, &str)] = &[
+pub(crate) const ON: &[(&str, &str)] = &[
     ("admission-server-enabled", "true"),
     ("admission-server-listen-address", "127.0.0.1"),
     ("admission-server-listen-port", "0"),
