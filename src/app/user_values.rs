@@ -37,7 +37,7 @@ impl UserValues {
         let ConfigSources { config_map, secret } = config;
         let wanted = Wanted { what: config_map.title(), complaint: "the API server does not answer" };
         channels.say(format!("it waits for {}", wanted.what));
-        let values = answered(&wanted, around, channels, || config_map.read()).await?;
+        let (values, version) = answered(&wanted, around, channels, || config_map.read()).await?;
         channels.say(format!("it waits for {}", secret.title()));
         let mut secret_feed = secret.feed(&reports);
         let mut shutdown = around.shutdown.clone();
@@ -46,7 +46,7 @@ impl UserValues {
             // An API server that says nothing must not keep the end waiting.
             _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
         };
-        let config_map_feed = config_map.feed(&reports);
+        let config_map_feed = config_map.feed_behind(version, &reports);
         Ok(Self {
             first: [values, secret_values],
             config_map: (config_map, config_map_feed),

@@ -14,7 +14,7 @@ use tower::{Layer as _, ServiceExt as _};
 use super::deadline::Deadline;
 use super::rate_limit::RateLimit;
 use super::refusal::without_values;
-use super::request::ALREADY_THERE;
+use super::request::{ALREADY_THERE, RequestError};
 use crate::fence::Fence;
 
 /// The user agent. The API server derives the field manager from it where none is named.
@@ -124,18 +124,26 @@ where
 /// Returns what an error of a request means, in one line without the noise of the client.
 pub fn failure(what: &str, error: &kube::Error) -> Failure {
     if let kube::Error::Api(status) = error {
-        let failure =
-            Failure::new(FailureKind::Cluster, format!("{what}: {}", without_values(&status.message)));
-        return match status.code {
-            403 => failure.advise("the operator's ServiceAccount needs a role that allows this"),
-            401 => failure.advise("the credentials are not accepted (any more)"),
-            _ => failure,
-        };
+        return refused(what, status.code, &status.message);
     }
     let mut failure = Failure::of(FailureKind::Cluster, error);
     let cause = std::mem::replace(&mut failure.message, what.to_owned());
     failure.chain.insert(0, cause);
     failure
+}
+
+/// Returns what an error of one of our own requests means, as [`failure`] does.
+pub(crate) fn request_failure(what: &str, error: &RequestError) -> Failure {
+    refused(what, error.code(), &error.cause().to_string())
+}
+
+fn refused(what: &str, code: u16, said: &str) -> Failure {
+    let failure = Failure::new(FailureKind::Cluster, format!("{what}: {}", without_values(said)));
+    match code {
+        403 => failure.advise("the operator's ServiceAccount needs a role that allows this"),
+        401 => failure.advise("the credentials are not accepted (any more)"),
+        _ => failure,
+    }
 }
 
 /// Returns whether the API server says that there is no such object.

@@ -12,6 +12,7 @@ pub(crate) mod request;
 mod request_metrics;
 pub(crate) mod watch;
 
+pub(crate) use client::request_failure;
 pub use client::{
     Access, ConnectError, connect, connect_in_process, failure, is_already_there, is_conflict, is_not_found,
     server_host,

@@ -12,9 +12,9 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::cluster::list::Collection;
-use crate::cluster::request::Requests;
+use crate::cluster::request::{PATIENCE, Requests};
 use crate::cluster::watch::{Reflector, Update, WatchError, WatchReports};
-use crate::cluster::{failure, is_conflict, is_not_found};
+use crate::cluster::{failure, is_conflict, is_not_found, request_failure};
 use crate::config::Parameters;
 use crate::driver::Inbox;
 
@@ -158,25 +158,51 @@ impl ConfigSource {
         found.and_then(|found| Known::of(self.object, found)).map_err(kube::Error::SerdeError)
     }
 
-    /// Reads the object once.
-    pub async fn read(&self) -> Result<Event, Failure> {
-        let known = self.ask().await;
-        let known = known.map_err(|error| failure(&format!("can't read {}", self.title), &error))?;
+    /// Reads the object once. Returns what it says and the version behind which [`Self::feed_behind`] follows it: it is
+    /// read by the list that a watch begins with, so that following costs no second one.
+    pub async fn read(&self) -> Result<(Event, String), Failure> {
+        let what = format!("can't read {}", self.title);
+        let mut found = None;
+        let mut pages = self.collection().pages(&self.requests(), PATIENCE);
+        while let Some(items) = pages.next().await.map_err(|error| request_failure(&what, &error))? {
+            found = found.or(items.into_iter().next());
+        }
+        let found = found.map(|item| serde_json::from_slice(&item)).transpose();
+        let known = found.and_then(|found| Known::of(self.object, found));
+        let known = known.map_err(|error| {
+            Failure::new(FailureKind::Cluster, format!("{what}: it is no {}: {error}", self.object))
+        })?;
         self.with_known(|last| *last = Some(known.clone()));
-        Ok(known.event(self.object))
+        Ok((known.event(self.object), pages.into_version()))
     }
 
     /// Begins to follow the object. Whether that works is told to `reports`.
     pub fn feed(&self, reports: &WatchReports) -> ConfigFeed {
+        let report = reports.of(&self.title);
+        let reflector = Reflector::<Value>::reporting(self.requests(), self.collection(), report);
+        ConfigFeed { source: self.clone(), reflector }
+    }
+
+    /// Begins to follow the object behind `version`, at which it was read. Whether that works is told to `reports`.
+    pub fn feed_behind(&self, version: String, reports: &WatchReports) -> ConfigFeed {
+        let report = reports.of(&self.title);
+        let reflector =
+            Reflector::<Value>::reporting_behind(self.requests(), self.collection(), version, report);
+        ConfigFeed { source: self.clone(), reflector }
+    }
+
+    /// Returns the collection that holds at most this object.
+    fn collection(&self) -> Collection {
         let kind = match self.object {
             ConfigObject::ConfigMap => "configmaps",
             ConfigObject::Secret => "secrets",
         };
         let path = format!("/api/v1/namespaces/{}/{kind}", self.namespace);
-        let collection = Collection::new(&path).with_fields(&format!("metadata.name={}", self.name));
-        let requests = Requests::new(self.api.clone().into_client());
-        let reflector = Reflector::<Value>::reporting(requests, collection, reports.of(&self.title));
-        ConfigFeed { source: self.clone(), reflector }
+        Collection::new(&path).with_fields(&format!("metadata.name={}", self.name))
+    }
+
+    fn requests(&self) -> Requests {
+        Requests::new(self.api.clone().into_client())
     }
 
     /// Sets one key, or removes it. Other keys are left as they are. Returns the resource version with the key.

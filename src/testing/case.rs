@@ -370,8 +370,9 @@ async fn operate(
         sources,
     };
     let config = app::user_values::of(&around);
-    let values = config.config_map.read().await.map_err(|failure| anyhow!("{failure}"))?;
-    let secret_values = config.secret.read().await.map_err(|failure| anyhow!("{failure}"))?;
+    let (values, version) = config.config_map.read().await.map_err(|failure| anyhow!("{failure}"))?;
+    let (secret_values, secret_version) =
+        config.secret.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let reports = parts.discovery.watch_reports();
     let host = Host {
         loader: Arc::clone(case.loader),
@@ -393,8 +394,8 @@ async fn operate(
     };
     let engine = Engine::new(rules, case.selection.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
-    for source in [config.config_map, config.secret] {
-        tokio::spawn(source.feed(&reports).follow(inbox.clone(), parameters.clone()));
+    for (source, version) in [(config.config_map, version), (config.secret, secret_version)] {
+        tokio::spawn(source.feed_behind(version, &reports).follow(inbox.clone(), parameters.clone()));
     }
     let started = vec![values, secret_values, Event::Started];
     let effects = RecordedEffects { inner, recorder };

@@ -40,6 +40,17 @@ impl<T: DeserializeOwned + Send + 'static> Reflector<T> {
         Self::start(ListWatch::new(requests, collection, Some(report)))
     }
 
+    /// Starts one like [`Self::reporting`] that begins behind `version`, at which its reader has listed the objects. Has to
+    /// be called within a runtime.
+    pub(crate) fn reporting_behind(
+        requests: Requests,
+        collection: Collection,
+        version: String,
+        report: WatchReport,
+    ) -> Self {
+        Self::start(ListWatch::new(requests, collection, Some(report)).behind(version))
+    }
+
     fn start(list_watch: ListWatch<T>) -> Self {
         let (sender, updates) = mpsc::channel(WAITING);
         let mut task = JoinSet::new();
