@@ -41,7 +41,7 @@ fn text(data: &Value, key: &str) -> String {
 
 /// Returns what tells most about a module, on one line.
 fn note(module: &Value) -> String {
-    let keys = ["held", "parked", "brokenVersion", "lastError", "configProblem"];
+    let keys = ["held", "waits", "parked", "brokenVersion", "lastError", "configProblem"];
     let note = keys.iter().map(|key| text(module, key)).find(|note| !note.is_empty()).unwrap_or_default();
     let line: Vec<&str> = note.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let line = line.join(" … ");

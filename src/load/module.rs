@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, Origin, Plans, Script, ValuesLayout,
+    Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, ModuleSettings, Origin, Plans, Script,
+    ValuesLayout,
 };
 use serde_json::{Map, Value};
 use values::merge::merge;
@@ -127,6 +128,8 @@ pub(super) fn read(
         has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
         chart: None,
         package: None,
+        version: version(path),
+        settings: ModuleSettings::default(),
         crds: crds(path, &options.crd_filters),
         broken: None,
     };
@@ -149,7 +152,7 @@ pub(super) fn read(
     }
     let result = broken.map_or(Ok(()), Err).and_then(|()| {
         let file = ModuleFile::read(path)?;
-        (module.namespace, module.layout) = (file.namespace, file.layout);
+        (module.namespace, module.layout, module.settings) = (file.namespace, file.layout, file.settings);
         if file.chart.is_some() && module.has_chart {
             return Err(files(format!(
                 "{}: it names a chart, and the module has one of its own (Chart.yaml or templates/): remove one of them",
@@ -195,6 +198,8 @@ fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: 
         has_chart: true,
         chart: None,
         package: None,
+        version: version(&entry.path),
+        settings: ModuleSettings::default(),
         crds: crds(&path, &options.crd_filters),
         broken,
         namespace: None,
@@ -205,6 +210,19 @@ fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: 
 
 fn files(message: String) -> Failure {
     Failure::new(FailureKind::Values, message)
+}
+
+/// Returns the version of a bundle or, without one, of the chart. What is wrong with these files is told where they are used.
+fn version(path: &Path) -> Option<Arc<str>> {
+    let read = |name: &str| {
+        let fields = read_mapping(&path.join(name)).ok().flatten()?;
+        match fields.get("version")? {
+            Value::String(text) => Some(Arc::from(text.as_str())),
+            Value::Number(number) => Some(number.to_string().into()),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    };
+    read("meta.yaml").or_else(|| read("Chart.yaml"))
 }
 
 /// Returns the key that a bundle's own files use: that of the name in its `meta.yaml`.

@@ -6,7 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{ChartReference, Failure, FailureKind, ValuesLayout, duration};
+use engine::{
+    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, Requirement,
+    ValuesLayout, VersionRange, duration,
+};
 use serde_json::{Map, Value};
 
 use super::mapping::read_mapping;
@@ -18,13 +21,16 @@ const MAX_TEXT: usize = 253;
 const FILE: &str = "module.yaml";
 
 /// All keys that there are.
-const KEYS: [&str; 3] = ["chart", "namespace", "valuesLayout"];
+const KEYS: [&str; 4] = ["chart", "namespace", "requires", "valuesLayout"];
 
 /// All keys of the chart.
 const CHART_KEYS: [&str; 5] = ["autoUpgrade", "minAge", "name", "repository", "version"];
 
+/// All keys of a module that is required.
+const REQUIREMENT_KEYS: [&str; 2] = ["module", "version"];
+
 /// What `module.yaml` says.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ModuleFile {
     /// The namespace of the release.
     pub(super) namespace: Option<Arc<str>>,
@@ -32,6 +38,8 @@ pub(super) struct ModuleFile {
     pub(super) chart: Option<Arc<ChartReference>>,
     /// How its values reach its chart.
     pub(super) layout: ValuesLayout,
+    /// When it runs.
+    pub(super) settings: ModuleSettings,
 }
 
 impl ModuleFile {
@@ -52,6 +60,9 @@ impl ModuleFile {
             namespace: fields.get("namespace").map(namespace).transpose()?,
             chart: fields.get("chart").map(chart).transpose()?,
             layout: fields.get("valuesLayout").map(layout).transpose()?.unwrap_or_default(),
+            settings: ModuleSettings {
+                requires: fields.get("requires").map(requires).transpose()?.unwrap_or_default(),
+            },
         })
     }
 }
@@ -104,6 +115,44 @@ fn chart(value: &Value) -> Result<Arc<ChartReference>, String> {
     }))
 }
 
+fn requires(value: &Value) -> Result<Vec<Requirement>, String> {
+    let items = value.as_array().ok_or("requires: should be a list of mappings with module and version")?;
+    if items.len() > MAX_REQUIREMENTS {
+        return Err(format!("requires: has {} entries, at most {MAX_REQUIREMENTS} are allowed", items.len()));
+    }
+    let mut requires: Vec<Requirement> = Vec::with_capacity(items.len());
+    for (place, item) in items.iter().enumerate() {
+        let read = requirement(item, &format!("requires[{place}]"))?;
+        if requires.iter().any(|other| other.module == read.module) {
+            return Err(format!("requires[{place}]: module {} is named twice", read.module));
+        }
+        requires.push(read);
+    }
+    Ok(requires)
+}
+
+fn requirement(value: &Value, place: &str) -> Result<Requirement, String> {
+    let fields = value.as_object().ok_or_else(|| format!("{place}: should be a mapping with module"))?;
+    check_keys(fields, &format!("{place}: "), &REQUIREMENT_KEYS)?;
+    let module = fields.get("module").and_then(Value::as_str);
+    let module = module.filter(|name| objects::names::label(name).is_empty()).ok_or_else(|| {
+        format!(
+            "{place}.module: should be the name of a module without its order number, such as cert-manager"
+        )
+    })?;
+    let range = |value: &Value| {
+        let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_TEXT);
+        let text = text.ok_or_else(|| {
+            format!("{place}.version: should be a constraint in quotes, such as \">=1.2 <2\"")
+        })?;
+        VersionRange::parse(text).map_err(|error| {
+            format!("{place}.version: {error}; it should be a constraint such as \">=1.2 <2\"")
+        })
+    };
+    let version = fields.get("version").map(range).transpose()?;
+    Ok(Requirement { module: ModuleName::from(module), version })
+}
+
 fn namespace(value: &Value) -> Result<Arc<str>, String> {
     let wrong = || {
         "namespace: should be the name of a namespace: at most 63 small letters, digits and dashes between them"
@@ -134,6 +183,22 @@ mod tests {
     }
 
     #[test]
+    fn the_modules_that_it_waits_for_are_named_with_their_versions_and_there_are_not_too_many() {
+        let file = read("requires: [{module: db, version: '>=1.2 <2'}, {module: cert-manager}]").unwrap();
+        let [db, certificates] = &*file.settings.requires else { panic!("{:?}", file.settings) };
+        assert_eq!((db.module.as_str(), certificates.module.as_str()), ("db", "cert-manager"));
+        assert!(db.version.as_ref().is_some_and(|version| version.accepts("1.3.0")));
+        assert_eq!(certificates.version, None);
+        let list = |count: usize| {
+            let names: Vec<String> = (0..count).map(|number| format!("{{module: m{number}}}")).collect();
+            format!("requires: [{}]", names.join(", "))
+        };
+        assert_eq!(read(&list(MAX_REQUIREMENTS)).unwrap().settings.requires.len(), MAX_REQUIREMENTS);
+        let error = read(&list(MAX_REQUIREMENTS + 1)).unwrap_err();
+        assert!(error.contains("requires: has 33 entries, at most 32 are allowed"), "{error}");
+    }
+
+    #[test]
     fn what_is_not_known_or_no_name_is_an_error_that_names_file_and_key() {
         let named = ModuleFile { namespace: Some("web-1".into()), ..ModuleFile::default() };
         assert_eq!(read("namespace: web-1"), Ok(named));
@@ -145,7 +210,7 @@ mod tests {
             ("namspace: web", r#"module.yaml: there is no key "namspace"; did you mean namespace?"#),
             (
                 "colour: red",
-                r#"module.yaml: there is no key "colour"; the keys are chart, namespace, valuesLayout"#,
+                r#"module.yaml: there is no key "colour"; the keys are chart, namespace, requires, valuesLayout"#,
             ),
             ("namespace: Web", "module.yaml: namespace: should be the name of a namespace"),
             ("namespace: a.b", "module.yaml: namespace: should be"),
@@ -160,6 +225,20 @@ mod tests {
             ("chart: {versions: a}", r#"chart: there is no key "versions"; did you mean version?"#),
             ("chart: {repository: a, name: b}", "module.yaml: chart.version: should be a text"),
             ("chart: {repository: a, name: b, version: 1.2}", "module.yaml: chart.version: should be a text"),
+            ("requires: db", "module.yaml: requires: should be a list"),
+            ("requires: [db]", "module.yaml: requires[0]: should be a mapping with module"),
+            ("requires: [{}]", "module.yaml: requires[0].module: should be the name of a module"),
+            ("requires: [{module: A_b}]", "requires[0].module: should be the name"),
+            (
+                "requires: [{module: a, verison: x}]",
+                r#"requires[0]: there is no key "verison"; did you mean version?"#,
+            ),
+            ("requires: [{module: a}, {module: a}]", "requires[1]: module a is named twice"),
+            (
+                "requires: [{module: a, version: 1.2}]",
+                "requires[0].version: should be a constraint in quotes",
+            ),
+            ("requires: [{module: a, version: 'a b'}]", "requires[0].version: improper constraint"),
             (
                 "chart: {repository: a, name: b, version: '1', autoUpgrade: maybe}",
                 "chart.autoUpgrade: should be",

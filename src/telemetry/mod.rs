@@ -162,7 +162,7 @@ impl Telemetry {
             Notice::Ready => {
                 tracing::info!("first converge is finished. Operator is ready now.");
                 let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-                let waits = held.iter().map(|(module, why)| format!("module {module} is held: {why}"));
+                let waits = held.iter().map(|(module, why)| format!("module {module} does not run: {why}"));
                 let waits: Vec<String> = waits.collect();
                 if waits.is_empty() {
                     self.progress.send_replace(Progress::Converged);
@@ -187,7 +187,7 @@ impl Telemetry {
             }
             Notice::ModuleChanged { module, phase, reason } => {
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-                if phase == "held" {
+                if matches!(phase, "held" | "waiting") {
                     held.insert(module.clone(), reason.clone().unwrap_or_default());
                 } else {
                     held.remove(&module);

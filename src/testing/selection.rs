@@ -1,10 +1,11 @@
 //! Selects what runs in a test: one hook, a module, or everything.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::hook::Lifecycle;
-use engine::{Catalog, CronLine, EnabledFlag, Global, Hook, Module};
+use engine::{Catalog, CronLine, EnabledFlag, Global, Hook, Module, ModuleName};
 use serde_json::{Map, Value};
 
 use super::node::nearest;
@@ -132,6 +133,14 @@ fn modules(loaded: &Catalog, dir: &Path, whole: bool, path: &Path, test: &Test) 
         if !chosen.iter().any(|module| module.name.as_str() == name) {
             let names = loaded.modules.iter().map(|module| module.name.as_str());
             return Err(unknown("module", name, names));
+        }
+    }
+    // A test is about its module: what it requires counts as far as it is there.
+    let names: BTreeSet<ModuleName> = chosen.iter().map(|module| module.name.clone()).collect();
+    for module in &mut chosen {
+        if module.settings.requires.iter().any(|required| !names.contains(&required.module)) {
+            let requires = &mut Arc::make_mut(module).settings.requires;
+            requires.retain(|required| names.contains(&required.module));
         }
     }
     let mut hooks = Vec::new();

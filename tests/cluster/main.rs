@@ -127,6 +127,8 @@ impl Cluster {
             has_chart: true,
             chart: None,
             package: None,
+            version: None,
+            settings: engine::ModuleSettings::default(),
             crds: Vec::new(),
             broken: None,
         };

@@ -132,6 +132,8 @@ fn catalog() -> Catalog {
                 has_chart: true,
                 chart: None,
                 package: None,
+                version: None,
+                settings: engine::ModuleSettings::default(),
                 crds: Vec::new(),
                 broken: None,
             })

@@ -46,7 +46,18 @@ const PURE: &[(&str, &[&str])] = &[
     ),
     (
         "engine",
-        &["golang", "jiff", "objects", "serde", "serde_json", "strsim", "strum", "thiserror", "values"],
+        &[
+            "chart",
+            "golang",
+            "jiff",
+            "objects",
+            "serde",
+            "serde_json",
+            "strsim",
+            "strum",
+            "thiserror",
+            "values",
+        ],
     ),
     (
         "chart",
@@ -110,6 +121,7 @@ const ENGINE: &[&str] = &[
     "cause",
     "failure",
     "name",
+    "module_settings",
     "enabled",
     "extenders",
     "cron",

@@ -148,6 +148,8 @@ fn catalog(hook_config: &str) -> Catalog {
             has_chart: true,
             chart: None,
             package: None,
+            version: None,
+            settings: engine::ModuleSettings::default(),
             crds: Vec::new(),
             broken: None,
         })

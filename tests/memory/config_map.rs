@@ -62,6 +62,8 @@ fn engine() -> Engine {
         has_chart: true,
         chart: None,
         package: None,
+        version: None,
+        settings: engine::ModuleSettings::default(),
         crds: Vec::new(),
         broken: None,
     };

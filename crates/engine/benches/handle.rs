@@ -66,6 +66,8 @@ fn module(number: u32) -> Arc<Module> {
         has_chart: true,
         chart: None,
         package: None,
+        version: None,
+        settings: engine::ModuleSettings::default(),
         crds: Vec::new(),
         broken: None,
     })

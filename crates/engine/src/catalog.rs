@@ -14,6 +14,7 @@ use values::schema::Schemas;
 use crate::addon::Digest;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::HookSpec;
+use crate::module_settings::ModuleSettings;
 use crate::name::{HookId, HookName, ModuleName};
 use crate::package::{ChartReference, Package};
 
@@ -108,6 +109,12 @@ impl Module {
         let content = self.content ^ self.package.as_ref().map(hash).unwrap_or_default() ^ hash(package);
         Self { package: Some(Arc::clone(package)), content, ..self.clone() }
     }
+
+    /// Returns the version of what it is installed from: its package, its bundle or its own chart.
+    pub fn version(&self) -> Option<&str> {
+        let package = self.package.as_ref().map(|package| &*package.version);
+        package.or(self.version.as_deref())
+    }
 }
 
 /// A chart, its hooks and its values.
@@ -153,6 +160,10 @@ pub struct Module {
     pub chart: Option<Arc<ChartReference>>,
     /// What that came to. The loader leaves it empty: it is not in the files.
     pub package: Option<Arc<Package>>,
+    /// The version of its bundle, or else of its own chart. That of a package does not stand here.
+    pub version: Option<Arc<str>>,
+    /// What it says about when it runs.
+    pub settings: ModuleSettings,
     /// The files of its CRDs.
     pub crds: Vec<Arc<str>>,
     /// Why it can't be used as it is, if so. Its other fields hold what could be read.

@@ -67,6 +67,9 @@ fn answer(
             if !modules.is_on(&name) {
                 return Err(modules.why_off(&name));
             }
+            if let Some(failure) = modules.why_waiting(&name) {
+                return Err(failure);
+            }
             converges.forget_script(modules, lower.cx, &name);
             lower.queues.cancel_backoff(&main);
             let cause = Cause::outside(format!("command module run {name}"));

@@ -395,6 +395,8 @@ impl Engine {
                 self.advance_sources();
                 self.advance_controllers();
                 self.advance_repositories();
+                let (_, modules, mut lower) = self.split();
+                modules.look_at_requirements(&mut lower);
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;

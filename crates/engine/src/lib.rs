@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, module_settings, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
 //!   ◀ source ◀ repository ◀ webhook ◀ election ◀ command ◀ engine
 //! ```
@@ -46,6 +46,7 @@ mod inspection;
 mod lease;
 mod memory;
 mod module;
+mod module_settings;
 mod name;
 mod notice;
 mod package;
@@ -89,6 +90,7 @@ pub use hook::{metric, object_patch, snapshot};
 pub use inspection::{Inspection, ScopeInspection};
 pub use lease::LeaseRecord;
 pub use memory::ShortMemory;
+pub use module_settings::{MAX_REQUIREMENTS, ModuleSettings, Requirement, VersionRange};
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,

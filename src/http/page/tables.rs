@@ -132,6 +132,9 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
         page.raw(", revision ").number(revision);
     }
     page.raw("</td><td>");
+    if let Some(why) = module.waits.as_ref().or(module.held.as_ref()) {
+        page.text(&show(&as_failure(why), Some(&module.name)));
+    }
     if let Some(failure) = &module.last_error {
         page.text(&show(failure, Some(&module.name)));
     }

@@ -47,6 +47,8 @@ fn catalog(word: &str, count: u32) -> Catalog {
             has_chart: false,
             chart: None,
             package: None,
+            version: None,
+            settings: engine::ModuleSettings::default(),
             crds: Vec::new(),
             broken: None,
         })

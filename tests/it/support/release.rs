@@ -148,6 +148,8 @@ impl ReleaseFixture {
             has_chart: true,
             chart: None,
             package: None,
+            version: None,
+            settings: engine::ModuleSettings::default(),
             crds: self.crds(),
             broken: None,
         })

@@ -138,6 +138,7 @@ impl Converges {
             }
             ConvergeMode::Full => {
                 converge.phase = ConvergePhase::Modules;
+                modules.hold_back(lower);
                 let tasks = self.module_tasks(lower, modules, head, converge.event);
                 (!tasks.is_empty()).then_some(Next::First(tasks))
             }
@@ -166,7 +167,7 @@ impl Converges {
                 }
                 continue;
             }
-            if module.is_held() {
+            if !module.can_run() {
                 continue;
             }
             groups.entry(module.spec().order).or_default().push((name.clone(), !module.first_run_done()));

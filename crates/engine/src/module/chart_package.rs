@@ -43,6 +43,7 @@ impl Modules {
         }
         module.spec = Arc::new(module.spec.installed_from(package));
         (module.package_failures, module.is_package_good) = (0, false);
+        self.waits.changed();
         true
     }
 

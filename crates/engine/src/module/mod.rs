@@ -14,6 +14,7 @@ mod release_drift;
 mod release_places;
 mod release_target;
 mod reload;
+mod requirements;
 mod run;
 mod state;
 mod view;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::broken_files::BrokenFiles;
 use super::events::{Announcements, Change};
 use super::ownerless::Ownerless;
+use super::requirements::Waits;
 use super::state::Release;
 use super::{Lower, ModuleState, Phase};
 use crate::addon::Digest;
@@ -52,6 +53,8 @@ pub(crate) struct Modules {
     /// The modules whose chart may be another one since the last call of [`Modules::take_chart_changes`], or that were switched on
     /// or off and name one.
     pub(super) chart_changes: BTreeSet<ModuleName>,
+    /// Which modules wait for others.
+    pub(super) waits: Waits,
 }
 
 impl Modules {
@@ -82,6 +85,7 @@ impl Modules {
         self.in_service += 1;
         self.complete = catalog.complete;
         self.warnings = catalog.warnings;
+        self.find_circles(lower.configuration);
         self.index_global_hooks(lower);
     }
 
@@ -249,6 +253,7 @@ impl Modules {
         }
         let change = module.phase.change_to(phase);
         module.phase = phase;
+        self.waits.phase_changed(name, phase);
         let names_chart = module.spec.chart.is_some();
         if let Some(change) = change {
             let why = reason.as_deref().map(|why| configuration.without_values(name, why));
@@ -341,6 +346,7 @@ impl Modules {
     /// Makes what a discovery found out true. Returns whether a module was switched on or off.
     pub(crate) fn decide(&mut self, lower: &mut Lower<'_>, decisions: Vec<Decision>) -> bool {
         let mut changed = false;
+        self.waits.changed();
         for (name, decision) in self.order.clone().iter().zip(decisions) {
             let Some(module) = self.states.get_mut(name) else { continue };
             let was_on = module.is_on();

@@ -153,6 +153,7 @@ impl Modules {
         self.order = new.iter().map(|module| module.name.clone()).collect();
         lower.configuration.set_keys(new);
         lower.configuration.reread_config_map(lower.cx, self.order.iter().filter(|name| !old.contains(name)));
+        self.find_circles(lower.configuration);
         reloaded
     }
 

@@ -104,6 +104,11 @@ impl Modules {
         spec: &Arc<Module>,
     ) -> Option<Next> {
         let name = &run.module;
+        if let Some(why) = self.waits_for(lower.configuration, name) {
+            // It is no task any more, so nothing stands behind it. It is queued again when that is there.
+            self.set_phase(lower.cx, lower.configuration, name, Phase::Waiting, Some(why));
+            return Some(Next::Gone);
+        }
         let module = self.states.get_mut(name)?;
         if lower.queues.has_stale_run(name) {
             return Some(Next::Wait(Reason::EarlierRun));
@@ -254,6 +259,8 @@ impl Modules {
     ) -> Next {
         let Some(module) = self.states.get_mut(name) else { return Next::Gone };
         module.first_run_done = true;
+        module.ran = Some(module.spec.content);
+        self.waits.changed();
         module.last_error = None;
         (module.package_failures, module.is_package_good) = (0, true);
         module.is_reloaded = false;

@@ -37,6 +37,8 @@ pub(crate) struct ModuleState {
     pub(super) is_active: bool,
     /// Its first run is through.
     pub(super) first_run_done: bool,
+    /// The content of its last run that succeeded.
+    pub(super) ran: Option<u64>,
     /// The hooks whose `onStartup` ran, with the content that ran.
     pub(super) started_hooks: BTreeMap<HookName, u64>,
     /// Its crontab lines fire.
@@ -95,6 +97,8 @@ pub(crate) enum Phase {
     Running,
     /// Its first run did not come to an end yet.
     Starting,
+    /// It is on, and what it requires is not there: it does not run as its files are now.
+    Waiting,
 }
 
 /// What is known about a release.
@@ -174,7 +178,7 @@ impl Phase {
             Self::Orphaned => Some(Change::Orphaned),
             Self::Parked => Some(Change::Parked),
             Self::Running => (self == Self::Failed).then_some(Change::Recovered),
-            Self::Disabled | Self::Held | Self::Starting => None,
+            Self::Disabled | Self::Held | Self::Starting | Self::Waiting => None,
         }
     }
 }
@@ -191,6 +195,7 @@ impl ModuleState {
             since: now,
             is_active: false,
             first_run_done: false,
+            ran: None,
             started_hooks: BTreeMap::new(),
             schedules_on: false,
             crds_of: None,
@@ -239,7 +244,7 @@ impl ModuleState {
 
     /// Returns whether it is on and can run.
     pub(crate) fn can_run(&self) -> bool {
-        self.is_on() && !self.is_held()
+        self.is_on() && !self.is_held() && self.phase != Phase::Waiting
     }
 
     /// Returns its files, as they are in force.
@@ -280,6 +285,7 @@ impl ModuleState {
     pub(super) fn reset(&mut self) {
         self.is_active = false;
         self.first_run_done = false;
+        self.ran = None;
         self.started_hooks.clear();
         self.schedules_on = false;
         self.crds_of = None;

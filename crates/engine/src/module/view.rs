@@ -19,7 +19,12 @@ impl Modules {
             Some(self.release_place(configuration, &module.spec.name)).filter(|place| *place != own)
         };
         let modules = self.in_order().chain(orphans);
-        modules.map(|module| view(module, place(module), configuration, now)).collect()
+        let requires = |module: &ModuleState| self.requirement_views(configuration, module);
+        let view = |module: &ModuleState| ModuleView {
+            requires: requires(module),
+            ..view(module, place(module), configuration, now)
+        };
+        modules.map(view).collect()
     }
 
     /// Returns the names of the global hooks.
@@ -73,6 +78,8 @@ fn view(
         elsewhere,
         maintenance: configuration.is_in_maintenance(&spec.key),
         parked: module.parked.as_ref().map(|parked| parked.why.clone()),
+        waits: module.reason.clone().filter(|_| module.phase == Phase::Waiting),
+        requires: Vec::new(),
         held: module.reason.clone().filter(|_| module.phase == Phase::Held),
         package: spec.package.clone(),
         changed_objects: module.drift.differing().collect(),

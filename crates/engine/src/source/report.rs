@@ -98,6 +98,11 @@ fn state_of(
         Phase::Failed | Phase::Parked => ModuleLineState::Error,
         Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
         Phase::Disabled if is_known && module.is_decided() => ModuleLineState::Registered,
-        Phase::Deleting | Phase::Disabled | Phase::Held | Phase::Orphaned | Phase::Starting => before,
+        Phase::Deleting
+        | Phase::Disabled
+        | Phase::Held
+        | Phase::Orphaned
+        | Phase::Starting
+        | Phase::Waiting => before,
     }
 }

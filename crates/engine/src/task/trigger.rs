@@ -48,6 +48,8 @@ pub(crate) enum Trigger {
     ReloadAllModules,
     #[strum(to_string = "HelmReleaseUnexpectedStatus")]
     ReleaseStatus,
+    #[strum(to_string = "Requirements-Met")]
+    RequirementsMet,
     Schedule,
     #[strum(to_string = "Schedule-Change-GlobalValues")]
     ScheduleChangedGlobalValues,

@@ -298,7 +298,7 @@ pub struct ModuleView {
     pub path: Arc<str>,
     /// Where it comes from, if a module source brought it.
     pub origin: Option<ModuleOriginView>,
-    /// `disabled`, `starting`, `running`, `failed`, `held`, `deleting`, `parked` or `orphaned`.
+    /// `disabled`, `starting`, `running`, `failed`, `held`, `waiting`, `deleting`, `parked` or `orphaned`.
     pub phase: &'static str,
     /// How long it has been so.
     pub since: Duration,
@@ -324,6 +324,10 @@ pub struct ModuleView {
     pub parked: Option<String>,
     /// Why it is neither run nor removed, if its chart was never found.
     pub held: Option<String>,
+    /// Why it does not run as its files are now, if others are missing that it requires.
+    pub waits: Option<String>,
+    /// The modules that it requires.
+    pub requires: Vec<RequirementView>,
     /// What it is installed from, if it names a chart.
     pub package: Option<Arc<Package>>,
     /// Objects of its release that somebody else changed since the last upgrade, each with the place.
@@ -336,6 +340,19 @@ pub struct ModuleView {
     pub broken_version: Option<Failure>,
     /// Its hooks.
     pub hooks: Vec<HookId>,
+}
+
+/// A module that another one requires.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RequirementView {
+    /// Its name.
+    pub module: ModuleName,
+    /// The versions that do.
+    pub version: Option<String>,
+    /// What is missing, if something is: `module db, which is off`.
+    pub lack: Option<String>,
+    /// Whether a person has to do something about that.
+    pub needs_help: bool,
 }
 
 /// What one source says about whether a module is on.

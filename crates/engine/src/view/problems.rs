@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
 use super::{
-    ElectionRole, ElectionView, ModuleView, QueueView, SourceView, TaskView, View, WatchView,
-    WebhookStreakView,
+    ElectionRole, ElectionView, ModuleView, QueueView, RequirementView, SourceView, TaskView, View,
+    WatchView, WebhookStreakView,
 };
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
@@ -289,6 +289,9 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
             format!("its new version is broken, the old one stays in force: {}", format.failure(broken));
         return told(what, "correct its files; they are read again by themselves".to_owned());
     }
+    if let Some((what, advice)) = missing(module) {
+        return told(what, format!("{advice}; more: {}", why_module(name)));
+    }
     let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
     let blocked = view.queues.iter().find(|queue| {
         queue
@@ -305,6 +308,40 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
         None => (format!("its last run failed, {since} ago: {failed}"), advice::about_module(error, name)),
     };
     told(what, format!("{advice}; more: {}", why_module(name)))
+}
+
+/// Returns what a module requires that no run of another one brings, with what to do about it.
+fn missing(module: &ModuleView) -> Option<(String, String)> {
+    if module.enabled != Some(true) {
+        return None;
+    }
+    let missing: Vec<&RequirementView> =
+        module.requires.iter().filter(|required| required.needs_help).collect();
+    let lacks: Vec<&str> = missing.iter().filter_map(|required| required.lack.as_deref()).collect();
+    let advice = missing.iter().find_map(|required| bring(module, required))?;
+    let lacks = lacks.join(", and ");
+    let what = match &module.waits {
+        Some(_) => format!("waits for {}: it requires {lacks}", span(module.since)),
+        None => format!("runs on, and requires {lacks}; after a start of the operator it would not run"),
+    };
+    Some((what, advice))
+}
+
+/// Returns what brings a module that another one requires, if it is missing.
+pub(super) fn bring(module: &ModuleView, required: &RequirementView) -> Option<String> {
+    let (lack, other) = (required.lack.as_ref()?, &required.module);
+    if !required.needs_help {
+        return Some(format!("look at module {other}: {}", why_module(other)));
+    }
+    Some(if lack.ends_with("which is off") {
+        format!("switch it on: `addon-operator module enable {other}`")
+    } else if required.version.is_some() && lack.contains("version") {
+        format!("bring module {other} in a version that does")
+    } else if lack.contains("circle") || lack.contains("itself") {
+        format!("take one of them out of requires in {}/module.yaml", module.path)
+    } else {
+        format!("bring module {other}, or take it out of requires in {}/module.yaml", module.path)
+    })
 }
 
 /// Returns what is wrong with a configuration of module sources.

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::format::{Format, columns, count, one_line, span};
 use super::problems::problems;
-use super::{ElectionView, ModuleOriginView, ModuleView, QueueView, View, WatchView, sources};
+use super::{
+    ElectionView, ModuleOriginView, ModuleView, QueueView, RequirementView, View, WatchView, sources,
+};
 use crate::event::{TakenObject, UnwatchedKind};
 use crate::notice::TaskType;
 
@@ -123,6 +125,13 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     if let Some(why) = &module.held {
         data.insert("held".to_owned(), (format.show)(why).into());
     }
+    if let Some(why) = &module.waits {
+        data.insert("waits".to_owned(), (format.show)(why).into());
+    }
+    if !module.requires.is_empty() {
+        let required = |required: &RequirementView| json!({"module": required.module.as_str(), "version": required.version, "missing": required.lack});
+        data.insert("requires".to_owned(), module.requires.iter().map(required).collect());
+    }
     if let Some(package) = &module.package {
         let chart = json!({
             "repository": &*package.repository,
@@ -237,7 +246,7 @@ fn sources_text(view: &View) -> String {
 fn by_need(module: &ModuleView) -> u8 {
     match module.phase {
         "failed" => 0,
-        "held" | "parked" | "orphaned" => 1,
+        "held" | "parked" | "orphaned" | "waiting" => 1,
         _ if module.broken_version.is_some() || module.config_problem.is_some() => 2,
         "starting" | "deleting" => 3,
         "running" => 4,
@@ -268,6 +277,8 @@ fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
     let note = if let Some(error) = &module.last_error {
         short(&format.failure(error))
     } else if let Some(why) = &module.held {
+        short(&(format.show)(why))
+    } else if let Some(why) = &module.waits {
         short(&(format.show)(why))
     } else if module.parked.is_some() {
         "its release is left alone, see below".to_owned()

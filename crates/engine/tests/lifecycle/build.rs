@@ -54,6 +54,8 @@ impl Files {
             has_chart: true,
             chart: None,
             package: None,
+            version: None,
+            settings: engine::ModuleSettings::default(),
             crds: Vec::new(),
             broken: None,
         });

@@ -34,6 +34,7 @@ mod random;
 mod random_controllers;
 mod reload;
 mod repositories;
+mod requirements;
 mod scripts_ahead;
 mod secrets;
 mod source_deletions;

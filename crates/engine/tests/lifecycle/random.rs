@@ -5,11 +5,13 @@
 //! 3. A failing head blocks its queue: a task is only overtaken by tasks that were put before it.
 //! 4. A stale answer changes nothing (`World::take_in`, in every sixteenth life).
 //! 5. No task is lost: when faults stop, all queues run empty and every module is as its flags say.
-//! 6. Values are what the last ConfigMap says.
+//! 6. A module that requires others waits for nothing but what is off.
+//! 7. Values are what the last ConfigMap says.
 
 use std::collections::BTreeMap;
 
 use engine::hook::WatchEvent;
+use engine::view::RequirementView;
 use engine::{Command, CommandId, Config, Drift, Event, OnModuleFailure, ReleaseAction};
 use serde_json::json;
 
@@ -62,6 +64,8 @@ fn catalog() -> Files {
         .hooks_only()
         .script()
         .hook("side.sh", "{onStartup: 1, kubernetes: [{name: nodes, kind: Node, queue: own, waitForSynchronization: false}]}")
+        .module(15, "delta")
+        .requires(&["beta", "gamma"])
 }
 
 fn faults(random: &mut Random, mut world: World) -> World {
@@ -194,6 +198,14 @@ fn check(seed: u64) {
     for module in &view.modules {
         let expected =
             if module.enabled == Some(true) { ["running", "parked"] } else { ["disabled", "disabled"] };
+        if module.phase == "waiting" {
+            // Nothing but what is off keeps it from running.
+            let lacks = |required: &RequirementView| {
+                view.modules.iter().any(|other| other.name == required.module && other.enabled != Some(true))
+            };
+            assert!(module.requires.iter().any(lacks), "seed {seed}: {module:?}");
+            continue;
+        }
         assert!(expected.contains(&module.phase), "seed {seed}: {module:?}");
         let has_release = world.deployed.contains_key(module.name.as_str());
         let is_chart = module.name.as_str() != "gamma";

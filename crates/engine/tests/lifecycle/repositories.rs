@@ -127,6 +127,12 @@ impl World {
         self.repositories.bundles.insert(digest(number), module);
     }
 
+    /// Lets the module of a bundle require another one.
+    pub(crate) fn bundle_requires(&mut self, number: u64, other: &str) {
+        let module = self.repositories.bundles.get_mut(&digest(number)).unwrap();
+        module.settings.requires = vec![engine::Requirement { module: other.into(), version: None }];
+    }
+
     /// Applies a configuration with these repositories.
     pub(crate) fn applies(&mut self, name: &str, urls: &[&str]) {
         let list: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();

@@ -27,6 +27,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     origin(module, &mut answer);
     named_chart(view, module, format, &mut answer);
     facts(view, module, format, &mut answer);
+    required(module, &mut answer);
     for (queue, place, task) in tasks {
         answer.facts.push(("task", place_of(queue, place, task, format)));
     }
@@ -177,6 +178,13 @@ fn on(
         answer.advice.push(format!("`kubectl describe chart.yaho.soer3n.dev module-{name}` shows its Chart"));
         return;
     }
+    if let Some(why) = &module.waits {
+        answer.state = "waiting";
+        answer.verdict = format!("module {name} is on, and waits: {}", (format.show)(why));
+        answer.advice.extend(module.requires.iter().filter_map(|required| problems::bring(module, required)));
+        answer.advice.push("nothing else: it runs by itself when all of them are there".to_owned());
+        return;
+    }
     if let Some(why) = &module.parked {
         answer.state = "parked";
         answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));
@@ -237,6 +245,15 @@ fn broken_watches<'v>(
     watches.filter_map(|watch| {
         Some((watch.kind.as_str(), watch.failure.as_deref()?, watch.broken_for.unwrap_or_default()))
     })
+}
+
+/// Tells which modules it requires, and what is missing of them.
+fn required(module: &ModuleView, answer: &mut Answer) {
+    for required in &module.requires {
+        let version = required.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let there = || format!("module {}{version}, which is there", required.module);
+        answer.facts.push(("requires", required.lack.clone().unwrap_or_else(there)));
+    }
 }
 
 /// Tells which module source brought the module, if one did.

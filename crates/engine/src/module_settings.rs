@@ -1,0 +1,79 @@
+//! What a module says about when it runs: the other modules that it waits for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chart::semver::{Constraint, Version};
+
+use crate::name::ModuleName;
+
+/// How many modules one may require.
+pub const MAX_REQUIREMENTS: usize = 32;
+
+/// What a module says about when it runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModuleSettings {
+    /// The modules that it waits for, at most [`MAX_REQUIREMENTS`].
+    pub requires: Vec<Requirement>,
+}
+
+/// A module that another one waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// Its name. For a module of an `AddonsConfiguration` it is that of a neighbour without the namespace, if there is one.
+    pub module: ModuleName,
+    /// The versions that do.
+    pub version: Option<VersionRange>,
+}
+
+/// A constraint on versions, as charts write them.
+#[derive(Clone, Debug)]
+pub struct VersionRange {
+    text: Arc<str>,
+    constraint: Constraint,
+}
+
+impl VersionRange {
+    /// Reads a constraint such as `>=1.2 <2`.
+    ///
+    /// # Errors
+    ///
+    /// Why it is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let constraint = Constraint::parse(text).map_err(|error| error.to_string())?;
+        Ok(Self { text: text.into(), constraint })
+    }
+
+    /// Returns whether a version does. A text that is no version does not.
+    pub fn accepts(&self, version: &str) -> bool {
+        Version::parse(version).is_ok_and(|version| self.constraint.matches(&version))
+    }
+}
+
+impl PartialEq for VersionRange {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Display for VersionRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_accepts_what_charts_would_and_no_other_text() {
+        let range = VersionRange::parse(">=1.2 <2").unwrap();
+        assert!(range.accepts("1.2.0") && range.accepts("v1.9"));
+        assert!(!range.accepts("2.0.0") && !range.accepts("1.1.9") && !range.accepts("latest"));
+        assert!(!range.accepts("1.5.0-rc1"), "a pre-release does only where one is named");
+        assert_eq!(range.to_string(), ">=1.2 <2");
+        assert_ne!(range, VersionRange::parse(">=1.2").unwrap());
+        assert!(VersionRange::parse("one or two").is_err());
+    }
+}
