@@ -1291,6 +1291,7 @@ impl Engine {
             config_problems: self.configuration.problem_views(now),
             file_problems: self.modules.file_problems(),
             warnings: self.modules.warnings().to_vec(),
+            remarks: self.controllers.remarks(now),
             journal: self.queues.ends(),
             processes: self.queues.processes(),
             short_memory: self.queues.short_memory(),

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::{ControllerId, ReconcileKey};
-use super::key_state::{Answer, Pass};
+use super::key_state::Answer;
 use super::single::{Controller, Role, Wake};
 use super::step::{Aftermath, Head, Surroundings};
+use super::telling::announce;
 use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
-use crate::effect::{Announcement, Effect, ObjectReference};
+use crate::effect::Effect;
 use crate::event::{HookOutput, Usage};
 use crate::failure::Failure;
 use crate::hook::snapshot::{Item, Key, Objects};
@@ -20,10 +21,7 @@ use crate::name::{HookId, ModuleName, MonitorId, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::reconcile::{Reconciles, Step, Terms};
 use crate::time::Time;
-use crate::view::QueueView;
-
-/// How long what is announced on an object may be.
-const LONGEST_MESSAGE: usize = 240;
+use crate::view::{QueueView, RemarkView};
 
 /// All controllers.
 #[derive(Debug, Default)]
@@ -221,7 +219,7 @@ impl Controllers {
 
     /// Handles that a module ran, or a converge is through: what hooks read may differ.
     pub(crate) fn values_may_differ(&mut self, modules: &Modules, lower: &mut Lower<'_>, scope: &Scope) {
-        for (id, controller) in self.all.iter().filter(|(id, _)| id.hook.scope == *scope) {
+        for (id, controller) in self.all.iter_mut().filter(|(id, _)| id.hook.scope == *scope) {
             let Some(read) = &controller.read else { continue };
             let now = modules.input(lower.configuration, scope);
             if (&read.global, &read.module) == (&now.global, &now.module) {
@@ -229,7 +227,8 @@ impl Controllers {
             }
             let Some(work) = self.queues.get_mut(&controller.queue) else { continue };
             let cause = Cause::outside(format!("values of {scope}"));
-            for object in controller.keys.keys() {
+            for (object, state) in &mut controller.keys {
+                state.turns.clear();
                 let key = ReconcileKey { controller: Arc::clone(id), object: object.clone() };
                 work.request(lower.cx, &key, &cause);
             }
@@ -265,7 +264,8 @@ impl Controllers {
                 known.hook = Arc::clone(hook);
                 if let Some(work) = self.queues.get_mut(&known.queue).filter(|_| is_other) {
                     let cause = Cause::outside(format!("hook {id} changed"));
-                    for object in known.keys.keys() {
+                    for (object, state) in &mut known.keys {
+                        state.turns.clear();
                         let key = ReconcileKey { controller: Arc::clone(&known.id), object: object.clone() };
                         work.request(lower.cx, &key, &cause);
                     }
@@ -307,6 +307,7 @@ impl Controllers {
             return;
         }
         self.release_held_up();
+        self.all.values_mut().for_each(|controller| controller.tell_overdue(lower.cx));
         let names: Vec<QueueName> = self.queues.keys().cloned().collect();
         for name in names {
             self.advance_queue(modules, lower, &name);
@@ -359,6 +360,7 @@ impl Controllers {
             }
             let step = told(lower, &key, step);
             announce(lower.cx, controller, &key, &step);
+            controller.tell_remarks(lower.cx, &key);
             if let Step::Write(run, effect) | Step::Fetch(run, effect) = &step {
                 self.runs.insert(*run, queue.clone());
                 if matches!(**effect, Effect::RunHook { .. }) {
@@ -377,7 +379,9 @@ impl Controllers {
 
     /// Returns when there is something to do by itself.
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
-        self.queues.values().filter_map(Reconciles::next_wakeup).min()
+        let work = self.queues.values().filter_map(Reconciles::next_wakeup);
+        let told = self.all.values().filter_map(|controller| Some(controller.overdue.first()?.0));
+        work.chain(told).min()
     }
 
     /// Ends the processes that still run.
@@ -399,6 +403,13 @@ impl Controllers {
         }
     }
 
+    /// Returns what people should know about objects whose hooks do not fail.
+    pub(crate) fn remarks(&self, now: Time) -> Vec<RemarkView> {
+        let mut all = Vec::new();
+        self.all.values().for_each(|controller| controller.add_remarks(&mut all, now));
+        all
+    }
+
     /// Returns how many objects are kept, and how many other things by name or number.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let work: usize = self.queues.values().map(Reconciles::entries).sum();
@@ -418,40 +429,9 @@ fn told(lower: &Lower<'_>, key: &ReconcileKey, step: Step) -> Step {
         | Step::Again(_)
         | Step::Done
         | Step::Later(_)
+        | Step::Rest(_)
         | Step::Fetch(..)
         | Step::Wait(_)
         | Step::Write(..) => step,
     }
-}
-
-/// Announces on an object why it is not as it should be, and when it is again.
-fn announce(cx: &mut Context, controller: &mut Controller, key: &ReconcileKey, step: &Step) {
-    let Some(parent) = controller.parent(&key.object) else { return };
-    let object = ObjectReference {
-        api_version: parent.kind.api_version.clone(),
-        kind: parent.kind.kind.clone(),
-        key: key.object.clone(),
-        uid: parent.metadata.uid.to_string(),
-    };
-    let Some(state) = controller.keys.get_mut(&key.object) else { return };
-    let (warning, reason, message) = match step {
-        Step::Failed(failure) => {
-            let message: String = failure.for_everybody().to_string().chars().take(LONGEST_MESSAGE).collect();
-            if state.announced.as_ref() == Some(&message) {
-                return;
-            }
-            state.announced = Some(message.clone());
-            (true, "ReconcileFailed", message)
-        }
-        Step::Again(_) | Step::Done
-            if matches!(state.pass, Pass::Idle) && state.announced.take().is_some() =>
-        {
-            (false, "ReconcileRecovered", "it is as it should be again".to_owned())
-        }
-        Step::Again(_) | Step::Done | Step::Fetch(..) | Step::Later(_) | Step::Wait(_) | Step::Write(..) => {
-            return;
-        }
-    };
-    let (module, object) = (key.controller.hook.scope.module().cloned(), Some(object));
-    cx.push(Effect::Announce(Announcement { module, source: None, object, warning, reason, message }));
 }

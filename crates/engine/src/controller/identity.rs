@@ -36,6 +36,9 @@ impl fmt::Display for ControllerId {
     }
 }
 
+/// A child: the place of its kind in the binding, and where it is.
+pub(super) type ChildKey = (usize, Key);
+
 /// An object of a controller.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct ReconcileKey {

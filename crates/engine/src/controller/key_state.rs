@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use values::Checksum;
 
+use super::identity::ChildKey;
+use super::remark::Remark;
+use super::turns::Turns;
 use crate::catalog::Hook;
 use crate::configuration::Prepared;
 use crate::effect::ValuesInput;
 use crate::event::{HookOutput, Usage};
 use crate::failure::Failure;
 use crate::hook::reconcile::ReconcileResult;
-use crate::hook::snapshot::Key;
 use crate::name::RunId;
-
-/// A child: the place of its kind in the binding, and where it is.
-pub(super) type ChildKey = (usize, Key);
+use crate::time::Time;
 
 /// What was tried with a child: what it should be, and what it was then; `None` if it was not there.
 pub(super) type Attempt = (Checksum, Option<Checksum>);
@@ -40,6 +40,14 @@ pub(super) struct KeyState {
     pub(super) is_released: bool,
     /// What was announced last on the object, if that is a failure.
     pub(super) announced: Option<String>,
+    /// What was done to its children since a run changed none.
+    pub(super) turns: Turns,
+    /// Since when its hook ends well in `Finalize` and does not say that it is finalized.
+    pub(super) unfinished_since: Option<Time>,
+    /// Whether its hook says that it is finalized while it is not being deleted.
+    pub(super) is_finalized_early: bool,
+    /// What was told about it that still holds.
+    pub(super) told: BTreeSet<Remark>,
 }
 
 /// How far the work on a key is.
@@ -112,6 +120,11 @@ pub(super) enum Answer {
 }
 
 impl KeyState {
+    /// Returns how many things are kept by name.
+    pub(super) fn entries(&self) -> usize {
+        self.attempts.len() + self.gone.len() + self.turns.len()
+    }
+
     /// Returns whether the next step begins with the object as it is.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.pass, Pass::Idle)

@@ -12,9 +12,12 @@ mod observed;
 mod patches;
 mod plan;
 mod progress;
+mod remark;
 mod single;
 mod status;
 mod step;
+mod telling;
+mod turns;
 mod watch;
 
 pub(crate) use controllers::{Controllers, Followed};

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 use values::Checksum;
 
+use super::identity::ChildKey;
 use super::index::Reference;
-use super::key_state::{Attempt, ChildKey, KeyState};
+use super::key_state::{Attempt, KeyState};
 use super::observed::{APPLIED, Metadata, ORDER, checksum, value};
 use super::patches;
+use super::turns::Turns;
 use super::watch::Watch;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::object_patch::ObjectPatch;
@@ -50,6 +52,26 @@ pub(super) struct Plan {
     pub(super) patches: Vec<ObjectPatch>,
     /// What they try.
     pub(super) attempts: BTreeMap<ChildKey, Attempt>,
+    /// What becomes of which child.
+    pub(super) changes: Vec<ChildChange>,
+}
+
+/// What becomes of a child.
+#[derive(Debug)]
+pub(super) enum ChildChange {
+    Made(ChildKey),
+    /// It is changed, in this place if that is asked for.
+    Changed(ChildKey, Option<String>),
+}
+
+impl ChildChange {
+    /// Records it as a turn.
+    pub(super) fn count_in(&self, turns: &mut Turns) {
+        match self {
+            Self::Made(child) => turns.made(child),
+            Self::Changed(child, place) => turns.changed(child, place.as_ref()),
+        }
+    }
 }
 
 impl Parent<'_> {
@@ -169,6 +191,7 @@ pub(super) fn plan(
             if state.attempts.get(&child) != Some(&attempt) && !state.gone.contains(&child) {
                 // What is there without our label is not ours, unless it says so.
                 plan.patches.push(patches::make(&of.kind, &child.1, object));
+                plan.changes.push(ChildChange::Made(child.clone()));
                 plan.attempts.insert(child, attempt);
             }
             continue;
@@ -187,16 +210,19 @@ pub(super) fn plan(
         if !is_other && includes(&living, &readable(&object)) {
             continue;
         }
-        let patch = match of.update {
-            Update::Recreate if is_other => patches::delete(&of.kind, &child.1),
-            Update::InPlace | Update::Recreate => patches::apply(&of.kind, &child.1, object),
-            Update::OnDelete => continue,
-        };
         let attempt = (wanted, Some(checksum(&living, false)));
-        if state.attempts.get(&child) != Some(&attempt) {
-            plan.patches.push(patch);
-            plan.attempts.insert(child, attempt);
+        if of.update == Update::OnDelete || state.attempts.get(&child) == Some(&attempt) {
+            continue;
         }
+        let place = state.turns.place(&child, &living, &object);
+        plan.changes.push(ChildChange::Changed(child.clone(), place));
+        plan.patches.push(match of.update {
+            Update::Recreate if is_other => patches::delete(&of.kind, &child.1),
+            Update::InPlace | Update::OnDelete | Update::Recreate => {
+                patches::apply(&of.kind, &child.1, object)
+            }
+        });
+        plan.attempts.insert(child, attempt);
     }
     Ok(plan)
 }

@@ -3,8 +3,15 @@
 use std::time::Duration;
 
 use super::key_state::{Answer, Pass, Wanted};
+use super::remark::OVERDUE;
+use super::single::Controller;
+use crate::config::Config;
+use crate::context::Context;
 use crate::failure::{Failure, FailureKind};
-use crate::reconcile::Step;
+use crate::hook::snapshot::Key;
+use crate::name::TaskId;
+use crate::reconcile::{LONGEST, Rest, Step};
+use crate::time::Time;
 
 /// Where the work on a key goes on.
 pub(super) enum Go {
@@ -15,10 +22,33 @@ pub(super) enum Go {
 /// How long a change of an object is waited for that is known to have happened.
 const UNTIL_SEEN: Duration = Duration::from_secs(1);
 
-/// Ends the work on a key until something changes, or its time has come.
-pub(super) fn finished(wanted: &Wanted) -> Go {
-    let step = wanted.result.requeue_after.map_or(Step::Done, |after: Duration| Step::Again(after));
-    Go::Stop(Pass::Idle, step)
+impl Controller {
+    /// Ends the work on a key until something changes, or its time has come.
+    pub(super) fn finished(&mut self, cx: &Context, key: &Key, wanted: &Wanted) -> Go {
+        let after = wanted.result.requeue_after;
+        let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        state.turns.settle();
+        if !wanted.is_finalize {
+            return Go::Stop(Pass::Idle, after.map_or(Step::Done, Step::Again));
+        }
+        if state.unfinished_since.is_none() {
+            state.unfinished_since = Some(cx.now);
+            self.overdue.insert((cx.now + OVERDUE, key.clone()));
+        }
+        let reason = "its hook to say that it is finalized".to_owned();
+        Go::Stop(Pass::Idle, Step::Rest(Rest { reason, after, is_end: true }))
+    }
+
+    /// Returns the wait of a key whose hook asks for something else each time; `None` if it may run now.
+    pub(super) fn slowed(&mut self, config: &Config, now: Time, task: TaskId, key: &Key) -> Option<Go> {
+        let generation = self.metadata_of(key)?.generation;
+        let state = self.keys.get_mut(key)?;
+        state.turns.look(generation);
+        let after = state.turns.wait(now, |turns| config.retry_within(LONGEST, turns, task.number()))?;
+        let circle = self.keys.get(key)?.turns.circle().map(|what| self.circle(what)).unwrap_or_default();
+        let reason = format!("its hook to say the same each time it runs: {circle}");
+        Some(Go::Stop(Pass::Idle, Step::Rest(Rest { reason, after: Some(after), is_end: false })))
+    }
 }
 
 /// Ends the work on a key whose object could not be written. If somebody else changed it, that is no failure: what is so now

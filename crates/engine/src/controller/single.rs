@@ -8,6 +8,7 @@ use super::index::Reference;
 use super::key_state::{KeyState, Pass};
 use super::observed::{Metadata, checksum, value};
 use super::plan::Parent;
+use super::remark::OVERDUE;
 use super::watch::{About, Concern, Watch};
 use crate::catalog::Hook;
 use crate::context::Context;
@@ -18,6 +19,7 @@ use crate::hook::snapshot::{Item, Key, Objects};
 use crate::hook::{MonitorSpec, ReconcileBinding, Selection};
 use crate::name::{MonitorId, QueueName};
 use crate::queue::Reason;
+use crate::time::Time;
 
 /// Which watch of a controller is meant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,6 +59,8 @@ pub(super) struct Controller {
     by_uid: BTreeMap<Arc<str>, Key>,
     by_owner: BTreeMap<Arc<str>, BTreeSet<Key>>,
     pub(super) keys: BTreeMap<Key, KeyState>,
+    /// When it is told of which deleted object that it is not finalized.
+    pub(super) overdue: BTreeSet<(Time, Key)>,
     /// What the hook read when it ran last.
     pub(super) read: Option<ValuesInput>,
     /// How many keys were told of last.
@@ -112,6 +116,7 @@ impl Controller {
             by_uid: BTreeMap::new(),
             by_owner: BTreeMap::new(),
             keys: BTreeMap::new(),
+            overdue: BTreeSet::new(),
             read: None,
             reported: None,
         };
@@ -187,10 +192,28 @@ impl Controller {
             }
             let keys: BTreeSet<Key> =
                 concern.references.iter().flat_map(|one| self.meant(one, is_child)).collect();
+            if self.is_news(role) {
+                // Who follows what others change goes round in no circle.
+                for key in &keys {
+                    self.keys.get_mut(key).into_iter().for_each(|state| state.turns.clear());
+                }
+            }
             let is_end_of_child = is_child && concern.is_gone;
             wakes.extend(keys.into_iter().map(|key| Wake { key, is_child, is_end_of_child, is_own: false }));
         }
         wakes
+    }
+
+    /// Returns whether a change that this watch shows is none that the hook itself led to: it makes no such kind.
+    fn is_news(&self, role: Role) -> bool {
+        let Role::Related(index) = role else { return false };
+        let Some(related) = self.binding.related.get(index) else { return false };
+        let (version, kind) = (&related.selection.api_version, &related.selection.kind);
+        !self
+            .binding
+            .children
+            .iter()
+            .any(|child| child.kind.api_version == *version && child.kind.kind == *kind)
     }
 
     /// Forgets what was tried with a child that is another one than then: the same may have to be done again. Remembers one that
@@ -250,12 +273,12 @@ impl Controller {
             }
             if !is_gone && self.item(key).is_some_and(|item| Metadata::of(item).uid != old.uid) {
                 // Another object has its name: nothing that is known is known about that one.
-                self.keys.remove(key);
+                self.forget(key);
             }
         }
         let wake = |is_own| Wake { key: key.clone(), is_child: false, is_end_of_child: false, is_own };
         let Some(item) = self.item(key).filter(|_| !is_gone).cloned() else {
-            return self.keys.remove(key).map(|_| wake(false));
+            return self.forget(key).map(|_| wake(false));
         };
         let metadata = Metadata::of(&item);
         self.by_uid.insert(Arc::clone(&metadata.uid), key.clone());
@@ -269,9 +292,23 @@ impl Controller {
         Some(wake(is_own))
     }
 
+    /// Forgets all that is known about an object.
+    fn forget(&mut self, key: &Key) -> Option<KeyState> {
+        let state = self.keys.remove(key)?;
+        if let Some(since) = state.unfinished_since {
+            self.overdue.remove(&(since + OVERDUE, key.clone()));
+        }
+        Some(state)
+    }
+
     /// Returns an object as it was seen last.
     pub(super) fn item(&self, key: &Key) -> Option<&Arc<Item>> {
         self.parents.snapshot.get(key)
+    }
+
+    /// Returns the metadata of an object.
+    pub(super) fn metadata_of(&self, key: &Key) -> Option<&Metadata> {
+        self.metadata.get(key)
     }
 
     /// Returns an object, for its children.
@@ -314,8 +351,8 @@ impl Controller {
     pub(super) fn sizes(&self) -> (usize, usize) {
         let watches = self.children.iter().chain(&self.related);
         let objects: usize = watches.map(|watch| watch.snapshot.len()).sum();
-        let attempts: usize = self.keys.values().map(|state| state.attempts.len() + state.gone.len()).sum();
-        (self.keys.len() + objects, self.metadata.len() + attempts)
+        let attempts: usize = self.keys.values().map(KeyState::entries).sum();
+        (self.keys.len() + objects, self.metadata.len() + attempts + self.overdue.len())
     }
 
     /// Returns whether a key waits for the end of children.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use values::Checksum;
 
-use super::key_state::{Answer, Carrying, ChildKey, Pass, Process, Pruning, Wanted};
+use super::identity::ChildKey;
+use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
 use super::observed::{checksum, value};
 use super::plan::{Desired, Plan, desired, doomed, plan, shown};
-use super::progress::{Go, advised, failed, finished, refused};
+use super::progress::{Go, advised, failed, refused};
 use super::single::Controller;
 use super::{patches, status};
 use crate::binding::timeout;
@@ -132,6 +133,9 @@ impl Controller {
             }
             return Go::Stop(Pass::Finalizing, step);
         }
+        if let Some(rest) = self.slowed(around.config, around.lower.cx.now, around.head.task, key) {
+            return rest;
+        }
         if let Some(Reason::Rate { until }) = around.lower.bindings.held_up(&hook.id, around.lower.cx.now) {
             return Go::Stop(Pass::Idle, Step::Later(until.since(around.lower.cx.now)));
         }
@@ -146,6 +150,7 @@ impl Controller {
         if let Some(state) = self.keys.get_mut(key) {
             state.is_stale = false;
             state.gone.clear();
+            state.turns.run();
         }
         let labels = RunLabels {
             task: around.head.task,
@@ -194,12 +199,16 @@ impl Controller {
             Err(failure) => return self.hook_failed(around, &process, failure, usage),
         };
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let is_early = !process.is_finalize && output.reconcile.finalized;
         let wanted = Wanted {
             result: mem::take(&mut output.reconcile),
             is_finalize: process.is_finalize,
             generation: process.generation,
             uid: Arc::clone(&parent.metadata.uid),
         };
+        if let Some(state) = self.keys.get_mut(key) {
+            state.is_finalized_early = is_early;
+        }
         if output.failed.is_none()
             && let Err(failure) = self.desired(key, &wanted.result)
         {
@@ -339,6 +348,7 @@ impl Controller {
                 // The watch may tell of the write, and of what others make of it, before the write is answered.
                 if let Some(state) = self.keys.get_mut(key) {
                     state.attempts.extend(plan.attempts);
+                    plan.changes.iter().for_each(|change| change.count_in(&mut state.turns));
                 }
                 Go::Stop(Pass::Applying(wanted, tried), step)
             }
@@ -428,7 +438,7 @@ impl Controller {
         let is_final = wanted.is_finalize && wanted.result.finalized;
         let kept: BTreeSet<ChildKey> = match (&wanted.result.children, self.desired(key, &wanted.result)) {
             (_, Err(failure)) => return Go::Stop(Pass::Idle, Step::Failed(failure)),
-            (None, Ok(_)) if !is_final => return finished(&wanted),
+            (None, Ok(_)) if !is_final => return self.finished(cx, key, &wanted),
             (Some(_), Ok(desired)) if !is_final => desired.into_iter().map(|one| one.child).collect(),
             (_, Ok(_)) => BTreeSet::new(),
         };
@@ -442,7 +452,10 @@ impl Controller {
                 let reason = format!("{what} to be gone");
                 return Go::Stop(Pass::Pruning(wanted, pruning), Step::Wait(reason));
             }
-            let Some(kind) = kind else { return finished(&wanted) };
+            let Some(kind) = kind else { return self.finished(cx, key, &wanted) };
+            if let Some(state) = self.keys.get_mut(key).filter(|_| !is_final) {
+                state.turns.removed(&child);
+            }
             let step = self.write(cx, vec![patches::delete(&kind, &child.1)]);
             return Go::Stop(Pass::Pruning(wanted, pruning), step);
         }
@@ -452,7 +465,7 @@ impl Controller {
             let step = self.write(cx, vec![patch]);
             return Go::Stop(Pass::Unfinalizing, step);
         }
-        if pruning.deleted.is_empty() { finished(&wanted) } else { Go::On(Pass::Idle) }
+        if pruning.deleted.is_empty() { self.finished(cx, key, &wanted) } else { Go::On(Pass::Idle) }
     }
 
     fn finalizer_removed(&mut self, key: &Key, answer: Option<Answer>) -> Go {

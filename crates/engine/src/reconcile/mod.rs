@@ -6,6 +6,6 @@ mod reconciles;
 mod terms;
 mod work;
 
-pub(crate) use reconciles::{Reconciles, Step};
-pub(crate) use terms::Terms;
+pub(crate) use reconciles::{Reconciles, Rest, Step};
+pub(crate) use terms::{LONGEST, Terms};
 pub(crate) use work::{Subject, WorkKey};

@@ -42,6 +42,8 @@ pub(crate) enum Step {
     Again(Duration),
     /// It is done.
     Done,
+    /// It comes back when it is asked for.
+    Rest(Rest),
     /// It can't go on yet, and comes back after this time. That is no end of it.
     Later(Duration),
     /// The API server or the operator itself failed: it is tried again.
@@ -52,6 +54,17 @@ pub(crate) enum Step {
     Wait(String),
     /// It begins to write something.
     Write(RunId, Box<Effect>),
+}
+
+/// How the work on a key comes back that waits for a change outside, and says for which.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// What it waits for.
+    pub(crate) reason: String,
+    /// When it comes back by itself, if it does.
+    pub(crate) after: Option<Duration>,
+    /// Whether it is done for now. Otherwise it did not begin.
+    pub(crate) is_end: bool,
 }
 
 impl<K> Default for Reconciles<K> {
@@ -93,6 +106,17 @@ impl<K: Subject> Reconciles<K> {
             State::Due(until) => {
                 work.state = State::Ready;
                 self.due.remove(&(until, key.clone()));
+                self.ready.push_back(key.clone());
+            }
+            State::Resting { until, .. } => {
+                // What comes anew is another piece of work.
+                if work.begun_at.is_none() {
+                    (work.cause, work.queued_at) = (cause.then(key.to_string()), cx.now);
+                }
+                if let Some(until) = until {
+                    self.due.remove(&(until, key.clone()));
+                }
+                work.state = State::Ready;
                 self.ready.push_back(key.clone());
             }
             State::InFlight { .. } | State::Waiting { .. } => work.again = Some(cause.clone()),
@@ -200,7 +224,17 @@ impl<K: Subject> Reconciles<K> {
                 self.go_on_if_asked(key);
             }
             Step::Done => self.end(cx, queues, key, None),
-            Step::Again(delay) => self.end(cx, queues, key, Some(delay)),
+            Step::Again(delay) => self.end(cx, queues, key, Some(State::Due(cx.now + delay))),
+            Step::Rest(Rest { reason, after, is_end }) => {
+                let until = after.map(|after| cx.now + after);
+                let state = State::Resting { reason, since: cx.now, until };
+                if is_end {
+                    return self.end(cx, queues, key, Some(state));
+                }
+                work.state = state;
+                self.due.extend(until.map(|until| (until, key.clone())));
+                self.go_on_if_asked(key);
+            }
             Step::Later(delay) => {
                 work.state = State::Due(cx.now + delay);
                 self.due.insert((cx.now + delay, key.clone()));
@@ -233,7 +267,7 @@ impl<K: Subject> Reconciles<K> {
         let Some(work) = self.works.get_mut(key).filter(|_| self.terms.grows) else { return };
         let Some(cause) = work.again.take() else { return };
         work.cause = cause.then(key.to_string());
-        if let State::Due(until) = std::mem::replace(&mut work.state, State::Ready) {
+        if let Some(until) = std::mem::replace(&mut work.state, State::Ready).until() {
             self.due.remove(&(until, key.clone()));
         }
         self.ready.push_back(key.clone());
@@ -247,18 +281,18 @@ impl<K: Subject> Reconciles<K> {
         cx.push(effect);
     }
 
-    /// Ends the work on a key. It comes back after `delay`, or at once if it was asked for meanwhile.
-    fn end(&mut self, cx: &mut Context, queues: &mut Queues, key: &K, delay: Option<Duration>) {
+    /// Ends the work on a key. It comes back in this state, or at once if it was asked for meanwhile.
+    fn end(&mut self, cx: &mut Context, queues: &mut Queues, key: &K, state: Option<State>) {
         let Some(mut work) = self.works.remove(key) else { return };
         let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
         queues.record_end(cx, self.info(key, &work), took, None);
         if let Some(cause) = work.again.take() {
             return self.request(cx, key, &cause);
         }
-        if let Some(delay) = delay {
+        if let Some(state) = state {
             let mut later = Work::new(work.id, work.cause, cx.now);
-            later.state = State::Due(cx.now + delay);
-            self.due.insert((cx.now + delay, key.clone()));
+            self.due.extend(state.until().map(|until| (until, key.clone())));
+            later.state = state;
             self.works.insert(key.clone(), later);
         }
     }
@@ -279,7 +313,11 @@ impl<K: Subject> Reconciles<K> {
     pub(crate) fn fetch_of(&self, key: &K) -> Option<RunId> {
         match self.works.get(key)?.state {
             State::InFlight { run, holds_worker: false, .. } => Some(run),
-            State::InFlight { .. } | State::Ready | State::Due(_) | State::Waiting { .. } => None,
+            State::InFlight { .. }
+            | State::Ready
+            | State::Due(_)
+            | State::Resting { .. }
+            | State::Waiting { .. } => None,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::name::QueueName;
 
 /// The longest wait of a key that failed, where waits grow.
-const LONGEST: Duration = Duration::from_mins(5);
+pub(crate) const LONGEST: Duration = Duration::from_mins(5);
 
 /// On which terms keyed work is done.
 #[derive(Clone, Debug)]

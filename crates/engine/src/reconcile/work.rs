@@ -60,7 +60,8 @@ impl Subject for WorkKey {
 /// ```text
 /// Ready ─▶ InFlight ─▶ Ready ─▶ … ─▶ done
 ///   ▲ ▲ └▶ Waiting ─────┘
-///   │ └─── Due            it comes back by itself
+///   │ ├─── Due            it comes back by itself
+///   │ └─── Resting        it comes back when something changes, or by itself
 ///   └───── asked for
 /// ```
 #[derive(Debug)]
@@ -85,6 +86,8 @@ pub(super) enum State {
     Ready,
     /// It comes back then.
     Due(Time),
+    /// It comes back when it is asked for, or then.
+    Resting { reason: String, since: Time, until: Option<Time> },
     /// An effect of it runs.
     InFlight {
         run: RunId,
@@ -94,6 +97,17 @@ pub(super) enum State {
     },
     /// It waits for something inside of the engine.
     Waiting { reason: String, since: Time },
+}
+
+impl State {
+    /// Returns when it comes back by itself.
+    pub(super) fn until(&self) -> Option<Time> {
+        match self {
+            Self::Due(until) => Some(*until),
+            Self::Resting { until, .. } => *until,
+            Self::InFlight { .. } | Self::Ready | Self::Waiting { .. } => None,
+        }
+    }
 }
 
 impl Work {
@@ -118,6 +132,9 @@ impl Work {
             State::InFlight { since, .. } => (Some(now.since(*since)), None, None),
             State::Due(until) => (None, Some(until.since(now)), None),
             State::Waiting { reason, since } => (None, None, Some((reason.clone(), *since))),
+            State::Resting { reason, since, until } => {
+                (None, until.map(|until| until.since(now)), Some((reason.clone(), *since)))
+            }
             State::Ready => (None, None, None),
         };
         let blocked_since = waiting.as_ref().map(|(_, since)| *since).or(self.failing_since);

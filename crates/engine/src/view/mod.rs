@@ -66,6 +66,8 @@ pub struct View {
     pub file_problems: Vec<Failure>,
     /// What was skipped in the files.
     pub warnings: Vec<String>,
+    /// What people should know about objects of controllers that do not fail.
+    pub remarks: Vec<RemarkView>,
     /// The last ends of tasks, the newest first.
     pub journal: Vec<TaskEnd>,
     /// How many processes of hooks and scripts run.
@@ -266,6 +268,19 @@ pub struct TaskView {
     pub wait_advice: Option<String>,
     /// Whether the other tasks of its queue pass it. Such tasks are the last of the list.
     pub is_aside: bool,
+}
+
+/// What people should know about an object whose controller does not fail.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RemarkView {
+    /// The object: `Website shop/cart`.
+    pub about: String,
+    /// What is so.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+    /// The module of the hook; `None` for a global one.
+    pub module: Option<ModuleName>,
 }
 
 /// How an attempt at a task ended.

@@ -52,6 +52,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         problems.extend(queue_problem(queue, format));
         problems.extend(object_problems(queue, format));
     }
+    problems.extend(remark_problems(view, format));
     for module in &view.modules {
         problems.extend(module_problem(view, module, format));
     }
@@ -234,6 +235,24 @@ fn object_problems(queue: &QueueView, format: Format<'_>) -> Vec<Problem> {
         about: format!("queue {}", queue.name),
         what: format!("has {more} more objects that fail"),
         advice: format!("more: {}", why_queue(&queue.name)),
+        module: None,
+    });
+    told.chain(more).collect()
+}
+
+/// Returns what people should know about objects whose controllers do not fail.
+fn remark_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
+    let told = view.remarks.iter().take(OBJECTS).map(|remark| Problem {
+        about: remark.about.clone(),
+        what: (format.show)(&remark.what),
+        advice: remark.advice.clone(),
+        module: remark.module.clone(),
+    });
+    let more = view.remarks.len().saturating_sub(OBJECTS);
+    let more = (more > 0).then(|| Problem {
+        about: "objects of controllers".to_owned(),
+        what: format!("{more} more have something to tell"),
+        advice: "the log and the Events on them say what".to_owned(),
         module: None,
     });
     told.chain(more).collect()

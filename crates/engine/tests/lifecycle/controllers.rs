@@ -10,7 +10,7 @@ use crate::control_plane::ControlPlane;
 const CONFIG: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
     children: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: Service, update: Recreate}]}]";
 
-fn controller() -> Files {
+pub(crate) fn controller() -> Files {
     files().global_hook("site.sh", CONFIG)
 }
 
@@ -50,7 +50,7 @@ fn address(name: &str) -> (String, Key) {
     ("Site".to_owned(), Key::new("ns", name))
 }
 
-fn site(plane: &mut ControlPlane, name: &str, spec: Value) {
+pub(crate) fn site(plane: &mut ControlPlane, name: &str, spec: Value) {
     let address = address(name);
     let known = plane.objects.get(&address).cloned();
     let new = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": name, "namespace": "ns"}});

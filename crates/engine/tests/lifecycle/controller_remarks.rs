@@ -1,0 +1,176 @@
+//! What is told of objects whose hook never fails: it goes round in circles, never ends, or ends what does not end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::snapshot::Key;
+use engine::view::{Format, status, why};
+use serde_json::{Value, json};
+
+use crate::build::{Files, files};
+use crate::control_plane::{ControlPlane, Hook};
+use crate::controllers::{controller, site};
+
+const FORMAT: Format<'_> = Format { show: &|text| text.to_owned(), at: &|_| String::new() };
+
+fn started(files: &Files, hook: Hook) -> ControlPlane {
+    let mut plane = ControlPlane::new(files, hook);
+    plane.run_for(1);
+    plane
+}
+
+fn map(name: &str, text: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ns"}, "spec": {"text": text}})
+}
+
+fn runs(told: &[String]) -> usize {
+    told.iter().filter(|line| line.starts_with("Reconcile")).count()
+}
+
+fn reasons(plane: &ControlPlane) -> Vec<&'static str> {
+    plane.announcements.iter().map(|announcement| announcement.reason).collect()
+}
+
+fn shown(plane: &ControlPlane) -> String {
+    status::text(&plane.engine.view_at(plane.now), FORMAT)
+}
+
+/// Draws another number at each call, in all tests.
+fn next() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[test]
+fn a_hook_that_asks_for_something_else_each_time_is_slowed_down_and_that_is_told() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        let is_mended = context["object"]["spec"]["mended"] == true;
+        let text = if is_mended { "always".to_owned() } else { next().to_string() };
+        Ok(json!({"children": [map("x", &text)]}))
+    }
+    let mut plane = started(&controller(), hook);
+    site(&mut plane, "a", json!({}));
+    let first = runs(&plane.run_for(4));
+    assert!((15..=25).contains(&first), "{first} runs");
+    let later = runs(&plane.run_for(3_600));
+    assert!((12..=20).contains(&later), "{later} runs in an hour");
+    assert_eq!(reasons(&plane), ["ReconcileLoop"]);
+    let message = &plane.announcements[0].message;
+    assert!(message.ends_with("ConfigMap ns/x differs at spec.text"), "{message}");
+    let picture = shown(&plane);
+    assert!(
+        picture.contains("Site ns/a") && picture.contains("ConfigMap ns/x differs at spec.text"),
+        "{picture}"
+    );
+    let why = why::queue(&plane.engine.view(), "global/site.sh/site", FORMAT).unwrap().data().to_string();
+    assert!(why.contains("to say the same each time it runs: ConfigMap ns/x differs at spec.text"), "{why}");
+    // A change of the object ends the wait, and one quiet run the rest.
+    site(&mut plane, "a", json!({"mended": true}));
+    assert!(runs(&plane.run_for(1)) >= 1);
+    assert_eq!(reasons(&plane), ["ReconcileLoop", "ReconcileRecovered"]);
+    assert!(!shown(&plane).contains("Site ns/a") && !plane.has_work(), "{}", shown(&plane));
+}
+
+#[test]
+fn a_hook_that_makes_another_child_each_time_is_slowed_down() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(_: &Value) -> Result<Value, &'static str> {
+        Ok(json!({"children": [map(&format!("x-{}", next()), "")]}))
+    }
+    let mut plane = started(&controller(), hook);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(60);
+    let later = runs(&plane.run_for(3_600));
+    assert!((11..=20).contains(&later), "{later} runs in an hour");
+    assert_eq!(reasons(&plane), ["ReconcileLoop"]);
+    assert!(
+        plane.announcements[0].message.contains("is made and ConfigMap ns/x-"),
+        "{:?}",
+        plane.announcements
+    );
+}
+
+#[test]
+fn a_hook_that_follows_what_others_change_is_not_slowed_down() {
+    const FOLLOWS: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
+        children: [{apiVersion: v1, kind: ConfigMap}], related: [{name: all, apiVersion: v1, kind: Team, parentLabel: example.com/site}]}]";
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        Ok(json!({"children": [map("x", &context["related"]["all"].to_string())]}))
+    }
+    let mut plane = started(&files().global_hook("site.sh", FOLLOWS), hook);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(1);
+    for number in 0..100 {
+        let team = json!({"metadata": {"name": "t", "namespace": "ns", "labels": {"example.com/site": "a"}}, "spec": number});
+        plane.put(&("Team".to_owned(), Key::new("ns", "t")), team);
+        plane.run_for_millis(20);
+    }
+    plane.run_for(1);
+    assert_eq!(reasons(&plane), [""; 0]);
+    let text = plane.get("ConfigMap", "x").unwrap()["spec"]["text"].to_string();
+    assert!(text.contains("99") && !plane.has_work(), "{text}");
+}
+
+#[test]
+fn that_an_object_is_never_finalized_is_in_the_queue_at_once_and_told_after_five_minutes() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        let is_free = context["object"]["metadata"]["labels"]["free"] == "yes";
+        Ok(if context["type"] == "Finalize" && is_free { json!({"finalized": true}) } else { json!({}) })
+    }
+    let mut plane = started(&controller(), hook);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    plane.delete("Site", &Key::new("ns", "a"));
+    assert_eq!(plane.run_for(10), ["Finalize ns/a"]);
+    let task = plane.engine.view().queues.into_iter().flat_map(|queue| queue.tasks).next().unwrap();
+    assert_eq!(task.waits_for.as_deref(), Some("its hook to say that it is finalized"));
+    assert_eq!(reasons(&plane), [""; 0]);
+    assert_eq!(plane.run_for(3_600), [""; 0], "it is not run again by itself");
+    assert_eq!(reasons(&plane), ["FinalizePending"]);
+    assert!(shown(&plane).contains("does not say that it is finalized"), "{}", shown(&plane));
+    let address = ("Site".to_owned(), Key::new("ns", "a"));
+    let mut freed = plane.objects[&address].clone();
+    freed["metadata"]["labels"] = json!({"free": "yes"});
+    plane.put(&address, freed);
+    plane.run_for(10);
+    assert!(plane.objects.is_empty() && !plane.has_work());
+    assert!(!shown(&plane).contains("finalized"), "{}", shown(&plane));
+}
+
+#[test]
+fn a_finalize_that_asks_to_come_back_is_told_as_well() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(_: &Value) -> Result<Value, &'static str> {
+        Ok(json!({"requeueAfter": "1m"}))
+    }
+    let mut plane = started(&controller(), hook);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    plane.delete("Site", &Key::new("ns", "a"));
+    assert_eq!(plane.run_for(270).len(), 5);
+    let task = plane.engine.view().queues.into_iter().flat_map(|queue| queue.tasks).next().unwrap();
+    assert!(task.retry_in.is_some() && task.waits_for.is_some(), "{task:?}");
+    assert_eq!(plane.run_for(600).len(), 10);
+    assert_eq!(reasons(&plane), ["FinalizePending"]);
+}
+
+#[test]
+fn that_an_object_is_finalized_that_is_not_being_deleted_has_no_effect_and_is_told() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        let is_wrong = context["object"]["spec"]["mended"] != true;
+        Ok(json!({"children": [map("x", "1")], "finalized": is_wrong}))
+    }
+    let mut plane = started(&controller(), hook);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+    assert_eq!(plane.get("Site", "a").unwrap()["metadata"]["finalizers"], json!(["example.com/site"]));
+    assert_eq!(reasons(&plane), ["FinalizedIgnored"]);
+    assert!(shown(&plane).contains("finalized: true, which has no effect"), "{}", shown(&plane));
+    site(&mut plane, "a", json!({"mended": true}));
+    plane.run_for(10);
+    assert!(!shown(&plane).contains("finalized: true"), "{}", shown(&plane));
+}
