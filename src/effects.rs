@@ -162,6 +162,9 @@ impl Effects for Adapters {
             Effect::ForgetRelease { module, target } => self.helm.forget(&target, &module),
             Effect::ListReleases { run, targets } => self.list_releases(run, targets, inbox),
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
+            Effect::MendObject { run, module, object, target } => {
+                self.mend_object(run, (module, target), object, inbox);
+            }
             Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
             Effect::Restore { run, known, has_pins } => self.restore(run, (known, has_pins), inbox),
@@ -189,7 +192,9 @@ impl Effects for Adapters {
             Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
                 self.upgrade(run, (module, target), values, (maintenance, source), inbox);
             }
-            Effect::WatchRelease { module, target } => self.helm.watch(&target, module, inbox),
+            Effect::WatchRelease { module, target, drift } => {
+                self.helm.watch(&target, module, drift, inbox);
+            }
             Effect::WriteCredentials { run, module, template, values, revision, target } => {
                 self.write_credentials(run, (module, target), (template, values, revision), inbox);
             }
@@ -487,6 +492,18 @@ impl Adapters {
         let helm = Arc::clone(&self.helm);
         let work = async move { Event::ReleasesListed { run, outcome: helm.list(&targets).await } };
         spawn(inbox, work, move |failure| Event::ReleasesListed { run, outcome: Err(failure) });
+    }
+
+    fn mend_object(
+        &self,
+        run: RunId,
+        (module, target): (ModuleName, ReleaseTarget),
+        object: Arc<str>,
+        inbox: &Inbox,
+    ) {
+        let helm = self.helm.of(&target);
+        let work = async move { Event::ObjectMended { run, outcome: helm.mend(&module, &object).await } };
+        spawn(inbox, work, move |failure| Event::ObjectMended { run, outcome: Err(failure) });
     }
 
     fn ensure_crds(&self, run: RunId, module: Arc<Module>, inbox: &Inbox) {

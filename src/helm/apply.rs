@@ -312,7 +312,7 @@ impl Applier<'_> {
 }
 
 /// Makes a change one of the version of an object that was read.
-fn of_version(change: &mut Value, current: &Value) {
+pub(super) fn of_version(change: &mut Value, current: &Value) {
     let Some(version) = current.pointer("/metadata/resourceVersion") else { return };
     if let Some(fields) = change.as_object_mut()
         && let Some(metadata) = fields.entry("metadata").or_insert_with(|| Map::new().into()).as_object_mut()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::hook::WatchEvent;
-use engine::{Drift, Event, ModuleName, UnwatchedKind};
+use engine::{Drift, DriftSettings, Event, IgnoreRule, ModuleName, UnwatchedKind};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -61,6 +61,8 @@ pub(super) struct TrackedRelease {
     pub(super) objects: TrackedObjects,
     /// The module, and where its drift is reported.
     pub(super) listener: Option<(ModuleName, EventSink)>,
+    /// Which fields are left to others.
+    settings: DriftSettings,
     /// Whether the release is being changed by ourselves.
     pub(super) paused: bool,
     /// Whether an object is gone since the last upgrade.
@@ -86,6 +88,8 @@ pub(super) struct Doubt {
     pub(super) release: String,
     pub(super) key: Key,
     pub(super) resource: Resource,
+    /// What of it is left to others.
+    pub(super) left: Vec<IgnoreRule>,
     generation: u64,
     /// Who has written it; `None` if no watch shows it.
     writers: Option<Writers>,
@@ -97,11 +101,20 @@ pub(super) enum Finding {
     Absent,
     /// It is there.
     Compared {
-        /// The place of the first rendered field that others have changed, if there is one.
-        changed: Option<String>,
+        /// The first rendered field that others have changed, if there is one.
+        changed: Option<ChangedField>,
         /// Who has written no rendered field.
         harmless: Vec<u64>,
     },
+}
+
+/// A rendered field that others have changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ChangedField {
+    /// Its JSON pointer.
+    pub(super) place: String,
+    /// Who wrote it last, if that is known.
+    pub(super) writer: Option<String>,
 }
 
 /// As much of an object as is read.
@@ -288,6 +301,42 @@ impl DriftState {
         self.doubt_all(release, now);
     }
 
+    /// Has the drift of a release reported, but for fields that are left to others. What was told is looked at again.
+    pub(super) fn listen(
+        &mut self,
+        release: &str,
+        listener: (ModuleName, EventSink),
+        settings: DriftSettings,
+        now: Instant,
+    ) {
+        let tracked = self.releases.entry(release.to_owned()).or_default();
+        tracked.listener = Some(listener);
+        tracked.settings = settings;
+        for key in tracked.changed.keys() {
+            self.looks.add(release, key, LookReason::Changed, now);
+        }
+        self.doubt_all(release, now);
+    }
+
+    /// Returns an object that is to be put right, by the name that was told of it; `None` if there is none, or if its release is
+    /// being changed by ourselves.
+    pub(super) fn to_mend(&self, release: &str, object: &str) -> Option<Doubt> {
+        let tracked = self.releases.get(release).filter(|tracked| !tracked.paused)?;
+        let (key, resource) = tracked.objects.iter().find(|(key, _)| shown(key) == object)?;
+        let left = tracked.settings.rules(&key.kind, &key.name).cloned().collect();
+        let (release, generation) = (release.to_owned(), tracked.generation);
+        Some(Doubt { release, key: key.clone(), resource: resource.clone(), left, generation, writers: None })
+    }
+
+    /// Records that an object was put right: what is found from now on is new.
+    pub(super) fn mended(&mut self, doubt: &Doubt) {
+        if let Some(tracked) = self.releases.get_mut(&doubt.release)
+            && tracked.generation == doubt.generation
+        {
+            tracked.changed.remove(&doubt.key);
+        }
+    }
+
     /// Has the objects of a release looked at that others may have changed before it was known, and those that are not
     /// seen: what is deleted while the release is changed by ourselves is not reported.
     pub(super) fn doubt_all(&mut self, release: &str, now: Instant) {
@@ -335,7 +384,8 @@ impl DriftState {
             // Somebody has been told already that an object is gone.
             (None, _) => !tracked.is_loss_told,
         };
-        is_due.then_some(Doubt { generation: tracked.generation, release, key, resource, writers })
+        let left = tracked.settings.rules(&key.kind, &key.name).cloned().collect();
+        is_due.then_some(Doubt { generation: tracked.generation, release, key, resource, left, writers })
     }
 
     /// Records that a look has failed; it comes again.
@@ -362,10 +412,10 @@ impl DriftState {
                 tracked.changed.remove(&doubt.key);
                 (Some(Drift::Absent(object)), Vec::new())
             }
-            Finding::Compared { changed: Some(place), harmless } => {
+            Finding::Compared { changed: Some(ChangedField { place, writer }), harmless } => {
                 let known = tracked.changed.insert(doubt.key.clone(), place.clone());
                 let is_known = known.as_ref() == Some(&place);
-                ((!is_known).then_some(Drift::Changed { object, place }), harmless)
+                ((!is_known).then_some(Drift::Changed { object, place, writer }), harmless)
             }
             Finding::Compared { changed: None, harmless } => {
                 (tracked.changed.remove(&doubt.key).map(|_| Drift::Restored(object)), harmless)

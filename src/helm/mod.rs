@@ -22,6 +22,7 @@ mod dsa_key;
 mod error;
 mod first_list;
 mod last_release;
+mod left_alone;
 mod live_diff;
 mod look_schedule;
 mod marks;
@@ -54,8 +55,8 @@ use std::time::Duration;
 
 use chart::object::KubeVersion;
 use engine::{
-    Failure, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, ReleaseTarget, SourceKey,
-    ValuesInput,
+    DriftSettings, Failure, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, ReleaseTarget,
+    SourceKey, ValuesInput,
 };
 use kube::Client;
 use serde_json::{Map, Value};
@@ -309,7 +310,7 @@ impl Helm {
     }
 
     /// Watches the objects and records of a module's release and reports to `inbox` what drifts.
-    pub fn watch(&self, module: ModuleName, inbox: &Inbox) {
+    pub fn watch(&self, module: ModuleName, drift: DriftSettings, inbox: &Inbox) {
         let inbox = inbox.clone();
         self.watch_by(
             module,
@@ -319,13 +320,25 @@ impl Helm {
                     inbox.event(event).await;
                 })
             }),
+            drift,
         );
     }
 
-    /// Watches the objects and records of a module's release and calls `sink` with what drifts.
-    pub fn watch_by(&self, module: ModuleName, sink: EventSink) {
-        self.objects.watch(module, sink);
+    /// Watches the objects and records of a module's release and calls `sink` with what drifts, but for fields that `drift`
+    /// leaves to others.
+    pub fn watch_by(&self, module: ModuleName, sink: EventSink, drift: DriftSettings) {
+        self.objects.watch(module, sink, drift);
         self.records.watch();
+    }
+
+    /// Writes the rendered fields of an object of a module's release back, given as `namespace/Kind/name`.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read or written.
+    pub async fn mend(&self, module: &ModuleName, object: &str) -> Result<(), Failure> {
+        let done = self.objects.mend(module.as_str(), object).await;
+        done.map_err(|error| self.failure(&error, "the object can't be put right"))
     }
 
     /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.

@@ -1,19 +1,20 @@
-//! Looks at objects that others may have changed, and compares them with what was rendered.
+//! Looks at objects that others may have changed, compares them with what was rendered, and puts them right.
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Map, Value};
 
-use super::apply::read_back;
-use super::drift::{Doubt, Finding};
+use super::apply::{of_version, read_back};
+use super::drift::{ChangedField, Doubt, Finding};
 use super::error::ReleaseError;
 use super::last_release::LastReleases;
+use super::left_alone;
 use super::merge::Merge;
 use super::object::{self, Key};
 use super::object_diff::{self, Step};
 use super::storage::Storage;
 use super::writers::ManagedFields;
 use crate::cluster::Resource;
-use crate::cluster::request::Requests;
+use crate::cluster::request::{PatchKind, Requests};
 
 /// How many objects are asked for at the same time.
 const AT_ONCE: usize = 8;
@@ -67,10 +68,75 @@ impl ObjectLook {
     /// The API server is asked what would become of the object if it was written again: what it would only write
     /// in another way, and what its controllers have written, is no difference.
     pub(super) async fn at(&self, doubt: &Doubt) -> Result<Option<Finding>, ReleaseError> {
+        let there = match self.read(doubt).await? {
+            Reading::Absent => return Ok(Some(Finding::Absent)),
+            Reading::Unknown => return Ok(None),
+            Reading::There(there) => there,
+        };
+        let fields = object::stored_form(&there.wanted);
+        let writers = ManagedFields::read(&there.before);
+        let harmless =
+            writers.iter().filter(|writer| !writer.touches(&fields)).map(ManagedFields::who).collect();
+        let (kind, change) = there.difference(&doubt.resource)?;
+        if is_empty(&change) {
+            return Ok(Some(Finding::Compared { changed: None, harmless }));
+        }
+        let changed = match self.requests.dry_run_patch(&there.path, kind, &change).await {
+            Ok(after) => {
+                let places = changes(&there.before, &after, &writers);
+                let mut places = places.iter().map(|place| (object_diff::pointer(place), place));
+                places.find(|(pointer, _)| !is_left(doubt, pointer)).map(|(pointer, place)| {
+                    let wrote = |writer: &&ManagedFields| writer.has(&there.before, place);
+                    let writer = writers.iter().filter(wrote).find_map(ManagedFields::other);
+                    ChangedField { place: pointer, writer: writer.map(str::to_owned) }
+                })
+            }
+            // A webhook may refuse to be tried.
+            Err(error) if (400..500).contains(&error.code()) => Some(object_diff::place(&change))
+                .filter(|pointer| !is_left(doubt, pointer))
+                .map(|place| ChangedField { place, writer: None }),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(Finding::Compared { changed, harmless }))
+    }
+
+    /// Writes the rendered fields of an object back, but for those that controllers of the cluster have written or that are left
+    /// to others. Nothing is written if it was changed since it was read.
+    pub(super) async fn mend(&self, doubt: &Doubt) -> Result<(), ReleaseError> {
+        let Reading::There(mut there) = self.read(doubt).await? else { return Ok(()) };
+        let mut left: Vec<String> =
+            doubt.left.iter().flat_map(|rule| &rule.paths).map(ToString::to_string).collect();
+        let (kind, change) = there.difference(&doubt.resource)?;
+        if is_empty(&change) {
+            return Ok(());
+        }
+        let writers = ManagedFields::read(&there.before);
+        let after = self.requests.dry_run_patch(&there.path, kind, &change).await?;
+        let theirs = of_system(&there.before, &after, &writers);
+        left.extend(theirs.iter().map(|place| object_diff::pointer(place)));
+        for pointer in &left {
+            left_alone::leave(&mut there.wanted, &there.current, pointer).map_err(|problem| {
+                let Key { kind, name, .. } = &doubt.key;
+                ReleaseError::Objects(vec![format!("{kind} {name}: {problem}")])
+            })?;
+        }
+        let (kind, mut change) = there.difference(&doubt.resource)?;
+        if is_empty(&change) {
+            return Ok(());
+        }
+        of_version(&mut change, &there.before);
+        self.requests.edit(&there.path, kind, &change).await?;
+        Ok(())
+    }
+
+    /// Reads an object, and what was rendered of it.
+    async fn read(&self, doubt: &Doubt) -> Result<Reading, ReleaseError> {
         let path = path(&(doubt.key.clone(), doubt.resource.clone()));
-        let Some(mut current) = self.requests.get(&path).await? else { return Ok(Some(Finding::Absent)) };
-        let Some(last) = self.last_releases.get(&doubt.release) else { return Ok(None) };
-        let Some(record) = self.storage.read(&doubt.release, last.revision).await? else { return Ok(None) };
+        let Some(before) = self.requests.get(&path).await? else { return Ok(Reading::Absent) };
+        let Some(last) = self.last_releases.get(&doubt.release) else { return Ok(Reading::Unknown) };
+        let Some(record) = self.storage.read(&doubt.release, last.revision).await? else {
+            return Ok(Reading::Unknown);
+        };
         let mut rendered = object::of_record(&record.manifest).into_iter();
         let is_meant = |object: &object::Object| {
             let mut key = object.key(&self.namespace);
@@ -79,49 +145,78 @@ impl ObjectLook {
             }
             key == doubt.key
         };
-        let Some(rendered) = rendered.find(is_meant) else { return Ok(None) };
+        let Some(rendered) = rendered.find(is_meant) else { return Ok(Reading::Unknown) };
         let wanted = object::wanted(&rendered, &doubt.resource, &doubt.release, &self.namespace);
-        let writers = ManagedFields::read(&current);
-        let fields = object::stored_form(&wanted);
-        let harmless =
-            writers.iter().filter(|writer| !writer.touches(&fields)).map(ManagedFields::who).collect();
-        let before = current.clone();
+        let mut current = before.clone();
         if doubt.resource.kind == "Secret" && doubt.resource.group.is_empty() {
             read_back(&wanted, &mut current);
         }
-        let difference = Merge::of(&doubt.resource).difference(&wanted, &current);
-        let (kind, change) = difference.map_err(|problem| ReleaseError::Objects(vec![problem]))?;
-        if change.as_object().is_none_or(Map::is_empty) {
-            return Ok(Some(Finding::Compared { changed: None, harmless }));
-        }
-        let changed = match self.requests.dry_run_patch(&path, kind, &change).await {
-            Ok(after) => first_change(&before, &after, &writers),
-            // A webhook may refuse to be tried.
-            Err(error) if (400..500).contains(&error.code()) => Some(object_diff::place(&change)),
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Some(Finding::Compared { changed, harmless }))
+        Ok(Reading::There(Box::new(There { path, before, current, wanted })))
     }
+}
+
+/// What reading an object has shown.
+enum Reading {
+    /// It is gone.
+    Absent,
+    /// It is there, and nobody knows what was rendered of it.
+    Unknown,
+    /// It is there.
+    There(Box<There>),
+}
+
+/// An object beside what was rendered of it.
+struct There {
+    path: String,
+    /// As it was read.
+    before: Value,
+    /// The same, so that it can be compared.
+    current: Value,
+    /// As it was rendered.
+    wanted: Value,
+}
+
+impl There {
+    /// Returns the patch that makes it what was rendered.
+    fn difference(&self, resource: &Resource) -> Result<(PatchKind, Value), ReleaseError> {
+        let difference = Merge::of(resource).difference(&self.wanted, &self.current);
+        difference.map_err(|problem| ReleaseError::Objects(vec![problem]))
+    }
+}
+
+fn is_empty(change: &Value) -> bool {
+    change.as_object().is_none_or(Map::is_empty)
+}
+
+fn is_left(doubt: &Doubt, pointer: &str) -> bool {
+    doubt.left.iter().any(|rule| rule.covers(pointer))
 }
 
 fn path((key, resource): &(Key, Resource)) -> String {
     resource.object_path(Some(&key.namespace), &key.name)
 }
 
-/// Returns the first place at which writing an object again would change it, but for those that controllers of the
+/// Returns the places at which writing an object again would change it, but for those that controllers of the
 /// cluster have written.
-fn first_change(before: &Value, after: &Value, writers: &[ManagedFields]) -> Option<String> {
+fn changes(before: &Value, after: &Value, writers: &[ManagedFields]) -> Vec<Vec<Step>> {
+    split(before, after, writers).0
+}
+
+/// Returns the places at which writing an object again would change what controllers of the cluster have written.
+fn of_system(before: &Value, after: &Value, writers: &[ManagedFields]) -> Vec<Vec<Step>> {
+    split(before, after, writers).1
+}
+
+fn split(before: &Value, after: &Value, writers: &[ManagedFields]) -> (Vec<Vec<Step>>, Vec<Vec<Step>>) {
     let (mut before, mut after) = (before.clone(), after.clone());
     for object in [&mut before, &mut after] {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.retain(|field, _| !BOOKKEEPING.contains(&field.as_str()));
         }
     }
-    let is_of_system =
-        |place: &[Step]| writers.iter().any(|writer| writer.is_of_system() && writer.has(&before, place));
-    let places = object_diff::places(&before, &after);
-    let place = places.into_iter().find(|place| !is_of_system(place))?;
-    Some(object_diff::pointer(&place))
+    let is_of_others =
+        |place: &Vec<Step>| !writers.iter().any(|writer| writer.is_of_system() && writer.has(&before, place));
+    object_diff::places(&before, &after).into_iter().partition(is_of_others)
 }
 
 #[cfg(test)]
@@ -148,7 +243,10 @@ mod tests {
             (object(5, "b", "1"), object(2, "a", "2"), Some("/spec/image")),
         ] {
             let writers = ManagedFields::read(&before);
-            assert_eq!(first_change(&before, &after, &writers).as_deref(), expected);
+            let places = changes(&before, &after, &writers);
+            assert_eq!(places.first().map(|place| object_diff::pointer(place)).as_deref(), expected);
+            let is_scaled = before["spec"]["replicas"] != after["spec"]["replicas"];
+            assert_eq!(of_system(&before, &after, &writers).len(), usize::from(is_scaled));
         }
     }
 }

@@ -11,11 +11,12 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::ModuleName;
+use engine::{DriftSettings, ModuleName};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::drift::{DriftState, EventSink, Report, TrackedRelease, shown};
+use super::error::ReleaseError;
 use super::object::Key;
 use super::object_look::ObjectLook;
 use crate::cluster::list::Collection;
@@ -124,16 +125,27 @@ impl ObjectWatch {
         self.lock(|state| state.has_all(release)) && self.is_intact(release).await
     }
 
-    /// Reports what drifts from now on.
-    pub(super) fn watch(&self, module: ModuleName, sink: EventSink) {
+    /// Reports what drifts from now on, but for fields that `settings` leave to others.
+    pub(super) fn watch(&self, module: ModuleName, sink: EventSink, settings: DriftSettings) {
         let release = module.as_str().to_owned();
         self.lock(|state| {
-            let tracked = state.releases.entry(release.clone()).or_default();
-            tracked.listener = Some((module, sink));
             state.crds.get_or_insert_with(|| self.discovery.crd_changes());
-            state.doubt_all(&release, Instant::now());
+            state.listen(&release, (module, sink), settings, Instant::now());
         });
         self.watch_kinds(&release);
+    }
+
+    /// Writes the rendered fields of an object of a release back, but for those that are left to others. An object that is gone
+    /// or that is no more of the release stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read or written, or was changed by somebody else at the same moment.
+    pub(super) async fn mend(&self, release: &str, object: &str) -> Result<(), ReleaseError> {
+        let Some(doubt) = self.lock(|state| state.to_mend(release, object)) else { return Ok(()) };
+        self.look.mend(&doubt).await?;
+        self.lock(|state| state.mended(&doubt));
+        Ok(())
     }
 
     /// Returns where the drift of a release is reported, unless it is being changed by ourselves.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Failure, Module, ModuleName, OwnedReleases, ReleaseName, ReleaseOutcome, ReleaseTarget};
+use engine::{
+    DriftSettings, Failure, Module, ModuleName, OwnedReleases, ReleaseName, ReleaseOutcome, ReleaseTarget,
+};
 use kube::Client;
 
 use super::cancellation::Cancellation;
@@ -136,8 +138,8 @@ impl ReleaseTargets {
     }
 
     /// Watches the objects and records of a module's release and reports to `inbox` what drifts.
-    pub fn watch(&self, target: &ReleaseTarget, module: ModuleName, inbox: &Inbox) {
-        self.of(target).watch(module, inbox);
+    pub fn watch(&self, target: &ReleaseTarget, module: ModuleName, drift: DriftSettings, inbox: &Inbox) {
+        self.of(target).watch(module, drift, inbox);
     }
 
     /// Stops watching the objects of a module's release.

@@ -124,6 +124,11 @@ impl ManagedFields {
         hash(&(&self.manager, &self.operation, &self.version, &self.subresource))
     }
 
+    /// Returns the name of the manager, if it is not the operator.
+    pub(super) fn other(&self) -> Option<&str> {
+        Some(self.manager.as_str()).filter(|manager| *manager != MANAGER && !manager.is_empty())
+    }
+
     /// Reports whether its changes belong to the life of an object.
     pub(super) fn is_of_system(&self) -> bool {
         SYSTEM.iter().any(|system| self.manager.starts_with(system))

@@ -108,6 +108,8 @@ metrics! {
             "Objects of releases that were gone";
         counter changed_resources = "modules_changed_resources_total", &["module", "resource"],
             "Objects of releases that somebody else changed";
+        counter mended_resources = "modules_mended_resources_total", &["module", "resource"],
+            "Changes of objects of releases by others that were put right";
         histogram reconcile_seconds = "reconcile_seconds", RECONCILE,
             "How long it took to make an object what its controller says";
         counter reconcile_failures = "reconcile_failures_total", RECONCILE,

@@ -140,6 +140,10 @@ impl Telemetry {
             Notice::ReleaseRan { module, action, took, startup } => {
                 self.release_ran(module.as_str(), action, took, startup);
             }
+            Notice::ObjectMended { module, object } => {
+                self.metrics.mended_resources.count(&[module.as_str(), &object]);
+                tracing::info!(module = module.as_str(), "{object} is as it was rendered again");
+            }
             Notice::ReleaseDrifted { module, drift, what } => {
                 self.release_drifted(module.as_str(), &drift, &what);
             }
@@ -495,7 +499,7 @@ mod tests {
         let telemetry = Telemetry::new("p_").unwrap();
         for drift in [
             Drift::Absent("a".into()),
-            Drift::Changed { object: "c".into(), place: "/data/k".into() },
+            Drift::Changed { object: "c".into(), place: "/data/k".into(), writer: None },
             Drift::Status("s".into()),
         ] {
             telemetry.take(Notice::ReleaseDrifted { module: "web".into(), drift, what: "it".into() });

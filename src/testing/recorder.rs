@@ -134,6 +134,7 @@ impl Recording {
             | Effect::ListReleases { run, .. }
             | Effect::LoadModule { run, .. }
             | Effect::LoadModules { run, .. }
+            | Effect::MendObject { run, .. }
             | Effect::PatchObjects { run, .. }
             | Effect::PinPackage { run, .. }
             | Effect::ReadLease { run }
@@ -212,6 +213,7 @@ impl Recording {
             | Event::LeaseWritten { run, .. }
             | Event::ModuleLoaded { run, .. }
             | Event::ModulesLoaded { run, .. }
+            | Event::ObjectMended { run, .. }
             | Event::ObjectsPatched { run, .. }
             | Event::PackagePinned { run, .. }
             | Event::PackageStored { run, .. }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use addon_operator::cluster::Discovery;
 use apiserver::FaultPlan;
-use engine::{Drift, Event, ModuleName, ReleaseAction, UnwatchedKind};
+use engine::{Drift, DriftMode, DriftSettings, Event, IgnoreRule, ModuleName, ReleaseAction, UnwatchedKind};
 use http::{Method, Request};
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::support::held::HeldRequest;
 use crate::support::release::{
-    EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, secrets, watched,
+    EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, secrets, watched, watched_as,
 };
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - {name: c, image: i, resources: {limits: {cpu: 1000m, memory: 1024Mi}}, ports: [{containerPort: 80}]}\n";
@@ -28,7 +28,12 @@ fn drifted(drift: Drift) -> Event {
 }
 
 fn changed(object: &str, place: &str) -> Event {
-    drifted(Drift::Changed { object: format!("{NAMESPACE}/{object}"), place: place.to_owned() })
+    changed_by(object, place, Some("kubectl-patch"))
+}
+
+fn changed_by(object: &str, place: &str, writer: Option<&str>) -> Event {
+    let writer = writer.map(str::to_owned);
+    drifted(Drift::Changed { object: format!("{NAMESPACE}/{object}"), place: place.to_owned(), writer })
 }
 
 fn reads_of(requests: &[String], object: &str) -> usize {
@@ -52,7 +57,7 @@ async fn slip_07_only_a_change_of_what_was_rendered_is_told() {
     }
     // A field that is removed has no writer.
     edit(&world, "configmaps", "web-extra", &json!({"data": {"a": null}})).await;
-    assert_eq!(next(&mut events).await, changed("ConfigMap/web-extra", "/data"));
+    assert_eq!(next(&mut events).await, changed_by("ConfigMap/web-extra", "/data", None));
     assert_eq!(reads_of(&world.requests(), "web-map"), 0);
     // Nothing runs because of it, and the next upgrade brings all back.
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
@@ -103,7 +108,67 @@ async fn slip_07_replicas_that_a_person_scales_are_told() {
     let mut events = watched(&helm);
     let scale = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web/scale?fieldManager=kubectl");
     world.send(Method::PATCH, &scale, &json!({"spec": {"replicas": 7}})).await;
-    assert_eq!(next(&mut events).await, changed("Deployment/web", "/spec/replicas"));
+    assert_eq!(next(&mut events).await, changed_by("Deployment/web", "/spec/replicas", Some("kubectl")));
+}
+
+#[tokio::test]
+async fn a_changed_object_is_put_right_without_a_revision_and_fields_of_others_stay() {
+    let world =
+        ReleaseFixture::without_nodes(&[("templates/web.yaml", DEPLOYMENT), ("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let ignore = vec![IgnoreRule {
+        kind: "Deployment".into(),
+        name: Some("web".into()),
+        paths: vec!["/spec/replicas".into()],
+    }];
+    let mut events = watched_as(&helm, DriftSettings { mode: DriftMode::Enforce, ignore });
+    let deployment = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web");
+    let scale = format!("{deployment}/scale?fieldManager=kubectl");
+    world.send(Method::PATCH, &scale, &json!({"spec": {"replicas": 7}})).await;
+    let edit_image = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "c", "image": "theirs", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}, "ports": [{"containerPort": 80}]},
+    ]}}}});
+    edit(&world, "deployments", "web", &edit_image).await;
+    let place = "/spec/template/spec/containers/0/image";
+    assert_eq!(next(&mut events).await, changed("Deployment/web", place));
+    let records = world.states().await;
+    helm.mend(&ModuleName::from("web"), &format!("{NAMESPACE}/Deployment/web")).await.unwrap();
+    let found = world.get(&deployment).await.unwrap();
+    assert_eq!(found.pointer(place).unwrap(), "i");
+    assert_eq!(found.pointer("/spec/replicas").unwrap(), 7, "it is left to others");
+    assert_eq!(world.states().await, records, "no revision is added");
+    // The same change is news again.
+    edit(&world, "deployments", "web", &edit_image).await;
+    assert_eq!(next(&mut events).await, changed("Deployment/web", place));
+}
+
+#[tokio::test]
+async fn a_field_that_is_left_to_others_no_more_is_told_and_a_mend_over_a_newer_write_is_refused() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let ignore = vec![IgnoreRule { kind: "ConfigMap".into(), name: None, paths: vec!["/data".into()] }];
+    let mut events = watched_as(&helm, DriftSettings { mode: DriftMode::Watch, ignore });
+    edit(&world, "configmaps", "web-map", &json!({"data": {"k": "theirs"}})).await;
+    edit(
+        &world,
+        "configmaps",
+        "web-map",
+        &json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "me"}}}),
+    )
+    .await;
+    let label = "/metadata/labels/app.kubernetes.io~1managed-by";
+    assert_eq!(next(&mut events).await, changed("ConfigMap/web-map", label));
+    let mut events = watched_as(&helm, DriftSettings { mode: DriftMode::Enforce, ignore: Vec::new() });
+    assert_eq!(next(&mut events).await, changed("ConfigMap/web-map", "/data/k"));
+    let map = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map");
+    world.server.faults().add(FaultPlan::on(Method::PATCH, &map).fail(409).times(2));
+    let object = format!("{NAMESPACE}/ConfigMap/web-map");
+    let failure = helm.mend(&ModuleName::from("web"), &object).await.unwrap_err();
+    assert!(failure.to_string().contains("the object can't be put right"), "{failure}");
+    helm.mend(&ModuleName::from("web"), &object).await.unwrap();
+    assert_eq!(world.map("web-map").await.unwrap()["data"], json!({"k": "one"}));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use crate::addon::{Digest, ModuleLink, Registry, SourceKey, SourceReference, Sou
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
+use crate::drift_settings::DriftSettings;
 use crate::enabled::EnabledModules;
 use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
@@ -135,6 +136,18 @@ pub enum Effect {
         run: RunId,
         /// The modules, by order, then name.
         links: Vec<ModuleLink>,
+    },
+    /// Write the rendered fields of one object of a release back, but for those that are left to others. No revision is added.
+    /// Answered by [`ObjectMended`](crate::Event::ObjectMended).
+    MendObject {
+        /// The attempt.
+        run: RunId,
+        /// The module.
+        module: ModuleName,
+        /// `namespace/Kind/name`, as [`Drift`](crate::Drift) names it.
+        object: Arc<str>,
+        /// Where the release is.
+        target: ReleaseTarget,
     },
     /// Tell whom it may concern. Never answered.
     Notify(Notice),
@@ -279,12 +292,14 @@ pub enum Effect {
         /// Where the release belongs.
         target: ReleaseTarget,
     },
-    /// Watch the objects of a release and report what drifts.
+    /// Watch the objects of a release and report what drifts. Of a release that is watched already the settings count from now on.
     WatchRelease {
         /// The module.
         module: ModuleName,
         /// Where the release is.
         target: ReleaseTarget,
+        /// Which fields are left to others.
+        drift: DriftSettings,
     },
     /// Render the credentials of a release, look up what they name, and write them into its Secret, if they differ.
     WriteCredentials {
@@ -460,6 +475,7 @@ impl Effect {
             | Self::ListReleases { .. }
             | Self::LoadModule { .. }
             | Self::LoadModules { .. }
+            | Self::MendObject { .. }
             | Self::Notify(_)
             | Self::PatchObjects { .. }
             | Self::ReadLease { .. }

@@ -275,6 +275,9 @@ impl Engine {
                 modules.object_changed(&mut lower, &key, is_gone, items);
                 self.take_turn(turn);
             }
+            Event::ObjectMended { run, outcome } => {
+                modules.object_mended(lower.cx, lower.configuration, run, outcome);
+            }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
                 sources.patched(lower.cx, run, outcome);
             }
@@ -365,6 +368,7 @@ impl Engine {
                     .into_iter()
                     .chain(self.converges.next_wakeup())
                     .chain(self.controllers.next_wakeup())
+                    .chain(self.modules.next_mend())
                     .chain(of_sources)
                     .chain(self.repositories.next_wakeup())
                     .chain(self.webhooks.next_wakeup())
@@ -397,6 +401,7 @@ impl Engine {
                 self.advance_repositories();
                 let (_, modules, mut lower) = self.split();
                 modules.look_at_requirements(&mut lower);
+                modules.advance_mends(lower.cx, lower.configuration, lower.queues);
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
@@ -419,6 +424,7 @@ impl Engine {
             && !self.configuration.is_saving()
             && self.sources.is_at_rest()
             && self.controllers.is_at_rest()
+            && self.modules.has_no_mends()
             && self.repositories.is_at_rest()
             && self.webhooks.is_at_rest();
         if self.life == Life::Aborted {

@@ -239,6 +239,13 @@ pub enum Event {
         /// What was done, or why it failed.
         outcome: Result<ReleaseOutcome, Failure>,
     },
+    /// Answers [`MendObject`](crate::Effect::MendObject).
+    ObjectMended {
+        /// The attempt.
+        run: RunId,
+        /// Why the object is not as it was rendered.
+        outcome: Result<(), Failure>,
+    },
     /// Which kinds of objects of a release can't be watched, all of them; none when all are watched.
     ReleaseUnwatched {
         /// The module.
@@ -499,6 +506,8 @@ pub enum Drift {
         object: String,
         /// The JSON path of the first such field.
         place: String,
+        /// Who wrote that field last, as its managed fields say.
+        writer: Option<String>,
     },
     /// An object that was told as changed is as rendered again: `namespace/Kind/name`.
     Restored(String),

@@ -33,6 +33,7 @@ mod context;
 mod controller;
 mod converge;
 pub mod cron;
+mod drift_settings;
 pub mod duration;
 mod effect;
 mod election;
@@ -74,6 +75,7 @@ pub use catalog::{
 pub use cause::Cause;
 pub use config::{Config, ElectionConfig, ElectionMode, OnModuleFailure, WebhookClient, WebhookConfig};
 pub use config_object::ConfigObject;
+pub use drift_settings::{DriftMode, DriftSettings, IgnoreRule, MAX_IGNORE_RULES, MAX_IGNORED_PATHS};
 pub use effect::{
     Abort, Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor,
     RefusalReason, ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,

@@ -1,20 +1,23 @@
-//! What a module says about when it runs: the other modules that it waits for.
+//! What a module says about itself: the other modules that it waits for, and what becomes of drift.
 
 use std::fmt;
 use std::sync::Arc;
 
 use chart::semver::{Constraint, Version};
 
+use crate::drift_settings::DriftSettings;
 use crate::name::ModuleName;
 
 /// How many modules one may require.
 pub const MAX_REQUIREMENTS: usize = 32;
 
-/// What a module says about when it runs.
+/// What a module says about itself beside its chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModuleSettings {
     /// The modules that it waits for, at most [`MAX_REQUIREMENTS`].
     pub requires: Vec<Requirement>,
+    /// What is done about objects of its release that others change.
+    pub drift: DriftSettings,
 }
 
 /// A module that another one waits for.

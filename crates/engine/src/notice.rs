@@ -144,6 +144,13 @@ pub enum Notice {
         /// Whether the start of the operator led to it.
         startup: bool,
     },
+    /// An object of a release that others had changed is as it was rendered again.
+    ObjectMended {
+        /// The module.
+        module: ModuleName,
+        /// `namespace/Kind/name`
+        object: String,
+    },
     /// A release differs from its chart. A field that others change again and again is told a few times only.
     ReleaseDrifted {
         /// The module.

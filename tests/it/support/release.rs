@@ -11,7 +11,10 @@ use addon_operator::helm::{Helm, Settings};
 use apiserver::ApiServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{Event, Failure, Module, ModuleName, ModuleValues, ReleaseAction, ReleaseOutcome, ValuesInput};
+use engine::{
+    DriftSettings, Event, Failure, Module, ModuleName, ModuleValues, ReleaseAction, ReleaseOutcome,
+    ValuesInput,
+};
 use futures::StreamExt as _;
 use http::Method;
 use kube::Client;
@@ -269,6 +272,11 @@ pub(crate) async fn end_jobs(client: Client, fails: Option<&str>) {
 
 /// Watches the release and returns what is told of it.
 pub(crate) fn watched(helm: &Helm) -> UnboundedReceiver<Event> {
+    watched_as(helm, DriftSettings::default())
+}
+
+/// Watches the release `web`, whose module says this about drift.
+pub(crate) fn watched_as(helm: &Helm, drift: DriftSettings) -> UnboundedReceiver<Event> {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     helm.watch_by(
         ModuleName::from("web"),
@@ -276,6 +284,7 @@ pub(crate) fn watched(helm: &Helm) -> UnboundedReceiver<Event> {
             let _ = sender.send(event);
             Box::pin(async {})
         }),
+        drift,
     );
     receiver
 }

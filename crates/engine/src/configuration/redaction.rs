@@ -52,6 +52,7 @@ impl Configuration {
             | Notice::ScriptsAskedAgain { .. }
             | Notice::QueueChanged { .. }
             | Notice::QueueCompacted { .. }
+            | Notice::ObjectMended { .. }
             | Notice::ReleaseDrifted { .. }
             | Notice::ReleaseRan { .. }
             | Notice::ReviewAnswered { .. }

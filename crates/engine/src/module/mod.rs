@@ -7,6 +7,7 @@ mod events;
 mod hook_run;
 mod hooks;
 mod lower;
+mod mends;
 mod modules;
 mod ownerless;
 mod release;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::broken_files::BrokenFiles;
 use super::events::{Announcements, Change};
+use super::mends::Mends;
 use super::ownerless::Ownerless;
 use super::requirements::Waits;
 use super::state::Release;
@@ -55,6 +56,8 @@ pub(crate) struct Modules {
     pub(super) chart_changes: BTreeSet<ModuleName>,
     /// Which modules wait for others.
     pub(super) waits: Waits,
+    /// The objects of releases that are put right.
+    pub(super) mends: Mends,
 }
 
 impl Modules {

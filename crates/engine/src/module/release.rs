@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::events::Change;
 use super::ownerless::Ownerless;
-use super::release_drift::DriftReport;
+use super::release_drift::{DriftReport, PEACE};
 use super::state::{Parked, Release, Upgrade};
 use super::{ModuleState, Modules, Phase};
 use crate::cause::Cause;
 use crate::configuration::Configuration;
 use crate::context::Context;
+use crate::drift_settings::DriftMode;
 use crate::effect::Effect;
 use crate::event::{
     Drift, OwnedRelease, OwnedReleases, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind,
@@ -67,14 +68,17 @@ impl Modules {
             ReleaseAction::Unchanged => {}
         }
         let is_managed = match outcome.action {
-            ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => true,
+            ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => {
+                module.spec.settings.drift.mode != DriftMode::Off
+            }
             ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
         };
         if is_managed != module.release_watched {
             module.release_watched = is_managed;
+            let drift = module.spec.settings.drift.clone();
             let (module, target) = (name.clone(), place);
             cx.push(if is_managed {
-                Effect::WatchRelease { module, target }
+                Effect::WatchRelease { module, target, drift }
             } else {
                 Effect::ForgetRelease { module, target }
             });
@@ -172,8 +176,8 @@ impl Modules {
 
     /// Records and reports that a release differs from its chart, and queues a run of its module if that can help.
     ///
-    /// A field that somebody else changed is reported only: a run would run its hooks and write nothing, because
-    /// the chart renders what it did before.
+    /// A field that somebody else changed is reported only, or written back where the module asks for that: a run would run
+    /// its hooks and write nothing, because the chart renders what it did before.
     pub(crate) fn release_drifted(
         &mut self,
         cx: &mut Context,
@@ -184,12 +188,28 @@ impl Modules {
         let Some(module) = self.states.get_mut(name).filter(|module| module.is_on()) else { return };
         let (trigger, what) = match &drift {
             Drift::Absent(object) => (Trigger::AbsentResources, format!("{object} is gone")),
-            Drift::Changed { object, place } => {
-                let what = match module.drift.changed(object, place, cx.now) {
-                    None => return,
-                    Some(DriftReport::Change) => format!("{object} was changed by others at {place}"),
-                    Some(DriftReport::Quarrel) => format!(
-                        "{object} is changed by others again and again, now at {place}; this is not told any more until they leave it alone for an hour"
+            Drift::Changed { object, place, writer } => {
+                let Some(found) = module.drift.changed(object, place, writer.as_deref(), cx.now) else {
+                    return;
+                };
+                let is_enforced = module.spec.settings.drift.mode == DriftMode::Enforce;
+                if is_enforced {
+                    let wait = if found.is_quarrel { PEACE } else { Duration::ZERO };
+                    self.mends.put(cx.now + wait, (name.clone(), object.as_str().into()));
+                }
+                let who = writer.as_deref().unwrap_or("others");
+                let what = match (found.report, is_enforced) {
+                    (None, _) => return,
+                    (Some(DriftReport::Change), false) => format!("{object} was changed by {who} at {place}"),
+                    (Some(DriftReport::Change), true) => {
+                        format!("{object} was changed by {who} at {place}; it is put right")
+                    }
+                    (Some(DriftReport::Quarrel), false) => format!(
+                        "{object} is changed by {who} again and again, now at {place}; this is not told any more until they leave it alone for an hour"
+                    ),
+                    (Some(DriftReport::Quarrel), true) => format!(
+                        "{object} is changed by {who} again and again, now at {place}; it is put right once an hour only, until they leave it alone: \
+                         have one of the two write this field, or name it in drift.ignore of module.yaml"
                     ),
                 };
                 cx.notify(Notice::ReleaseDrifted { module: name.clone(), drift, what });

@@ -12,8 +12,14 @@ const OBJECTS: usize = 100;
 /// How often others may change one object until that is a quarrel, of which nothing is told any more.
 const QUARREL: u32 = 3;
 
+/// How long the first mend that failed waits until it is tried again; each further one waits twice as long.
+const MEND_AGAIN: Duration = Duration::from_secs(5);
+
+/// How long it waits at most.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
 /// How long an object has to be left in peace until its quarrel is forgotten.
-const PEACE: Duration = Duration::from_hours(1);
+pub(super) const PEACE: Duration = Duration::from_hours(1);
 
 /// What others did to the objects of one release.
 #[derive(Debug, Default)]
@@ -28,11 +34,24 @@ pub(super) struct ReleaseDrift {
 struct ChangedObject {
     /// The JSON path of the first field.
     place: String,
+    /// Who wrote it, if that is known.
+    writer: Option<String>,
     /// Whether it is so now; otherwise it has become as rendered again.
     differs: bool,
     /// How often it became so.
     times: u32,
     last: Time,
+    /// How many mends of it failed, one after the other.
+    failed_mends: u32,
+}
+
+/// What a changed object means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Found {
+    /// What is told of it, if anything.
+    pub(super) report: Option<DriftReport>,
+    /// Whether others win: they changed it again and again.
+    pub(super) is_quarrel: bool,
 }
 
 /// What is told of a change.
@@ -44,37 +63,68 @@ pub(super) enum DriftReport {
 }
 
 impl ReleaseDrift {
-    /// Records that an object differs at `place` from what was rendered, and returns what is told of that.
-    pub(super) fn changed(&mut self, object: &str, place: &str, now: Time) -> Option<DriftReport> {
+    /// Records that an object differs at `place` from what was rendered, and who wrote that. Returns what it means; `None` if
+    /// it was known to differ.
+    pub(super) fn changed(
+        &mut self,
+        object: &str,
+        place: &str,
+        writer: Option<&str>,
+        now: Time,
+    ) -> Option<Found> {
         if !self.changed.contains_key(object) && self.changed.len() >= OBJECTS {
             return None;
         }
         let known = self.changed.entry(object.to_owned()).or_insert_with(|| ChangedObject {
             place: String::new(),
+            writer: None,
             differs: false,
             times: 0,
             last: now,
+            failed_mends: 0,
         });
         if !known.differs && now.since(known.last) >= PEACE {
             known.times = 0;
         }
         place.clone_into(&mut known.place);
+        known.writer = writer.map(str::to_owned);
         known.last = now;
         if std::mem::replace(&mut known.differs, true) {
             return None;
         }
         known.times = known.times.saturating_add(1);
-        match known.times {
+        let report = match known.times {
             ..QUARREL => Some(DriftReport::Change),
             QUARREL => Some(DriftReport::Quarrel),
             _ => None,
-        }
+        };
+        Some(Found { report, is_quarrel: known.times >= QUARREL })
+    }
+
+    /// Returns whether an object differs from what was rendered.
+    pub(super) fn differs(&self, object: &str) -> bool {
+        self.changed.get(object).is_some_and(|known| known.differs)
+    }
+
+    /// Returns the names of the objects that differ.
+    pub(super) fn differing_objects(&self) -> impl Iterator<Item = &str> {
+        self.changed.iter().filter(|(_, known)| known.differs).map(|(object, _)| object.as_str())
+    }
+
+    /// Records that an object could not be put right. Returns how many mends failed one after the other, and how long the next
+    /// one waits; `None` if it differs no more.
+    pub(super) fn mend_failed(&mut self, object: &str) -> Option<(u32, Duration)> {
+        let known = self.changed.get_mut(object).filter(|known| known.differs)?;
+        known.failed_mends = known.failed_mends.saturating_add(1);
+        let doublings = known.failed_mends.saturating_sub(1).min(10);
+        Some((known.failed_mends, (MEND_AGAIN * 2_u32.pow(doublings)).min(LONGEST_WAIT)))
     }
 
     /// Records that an object is as it was rendered again.
     pub(super) fn restored(&mut self, object: &str, now: Time) {
         if let Some(known) = self.changed.get_mut(object) {
             known.differs = false;
+            known.failed_mends = 0;
             known.last = now;
         }
     }
@@ -106,9 +156,11 @@ impl ReleaseDrift {
     /// Returns the objects that differ, each with the place and, in a quarrel, how often others changed it.
     pub(super) fn differing(&self) -> impl Iterator<Item = String> {
         let differing = self.changed.iter().filter(|(_, known)| known.differs);
-        differing.map(|(object, known)| match known.times {
-            ..QUARREL => format!("{object} at {}", known.place),
-            times => format!("{object} at {}, {times} times", known.place),
+        differing.map(|(object, known)| {
+            let by = known.writer.as_ref().map(|writer| format!(" by {writer}")).unwrap_or_default();
+            let times =
+                if known.times < QUARREL { String::new() } else { format!(", {} times", known.times) };
+            format!("{object} at {}{by}{times}", known.place)
         })
     }
 
@@ -133,9 +185,11 @@ mod tests {
         let at = |seconds| Time::from_start(Duration::from_secs(seconds));
         let mut told = Vec::new();
         for round in 0..100 {
-            told.extend(changes.changed("ops/ConfigMap/a", "/data/k", at(round * 60)));
+            let found = changes.changed("ops/ConfigMap/a", "/data/k", None, at(round * 60));
+            assert_eq!(found.unwrap().is_quarrel, round >= 2);
+            told.extend(found.unwrap().report);
             assert_eq!(
-                changes.changed("ops/ConfigMap/a", "/data/k", at(round * 60 + 1)),
+                changes.changed("ops/ConfigMap/a", "/data/k", None, at(round * 60 + 1)),
                 None,
                 "it is known"
             );
@@ -143,15 +197,30 @@ mod tests {
         }
         assert_eq!(told, [DriftReport::Change, DriftReport::Change, DriftReport::Quarrel]);
         assert_eq!(changes.differing().count(), 0);
-        assert_eq!(changes.changed("ops/ConfigMap/a", "/data/k", at(20_000)), Some(DriftReport::Change));
-        assert_eq!(changes.differing().collect::<Vec<_>>(), ["ops/ConfigMap/a at /data/k"]);
+        let found = changes.changed("ops/ConfigMap/a", "/data/k", Some("kubectl-edit"), at(20_000));
+        assert_eq!(found, Some(Found { report: Some(DriftReport::Change), is_quarrel: false }));
+        assert_eq!(changes.differing().collect::<Vec<_>>(), ["ops/ConfigMap/a at /data/k by kubectl-edit"]);
+    }
+
+    #[test]
+    fn mends_that_fail_come_less_and_less_often_until_one_succeeds() {
+        let mut changes = ReleaseDrift::default();
+        let now = Time::from_start(Duration::ZERO);
+        assert_eq!(changes.mend_failed("a"), None);
+        changes.changed("a", "/data", None, now);
+        let waits: Vec<u64> = (0..8).map(|_| changes.mend_failed("a").unwrap().1.as_secs()).collect();
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
+        changes.restored("a", now);
+        assert_eq!(changes.mend_failed("a"), None);
+        changes.changed("a", "/data", None, now);
+        assert_eq!(changes.mend_failed("a"), Some((1, MEND_AGAIN)));
     }
 
     #[test]
     fn slip_07_no_more_objects_are_remembered_than_people_can_read() {
         let mut changes = ReleaseDrift::default();
         for number in 0..1_000 {
-            changes.changed(&number.to_string(), "/data", Time::from_start(Duration::ZERO));
+            changes.changed(&number.to_string(), "/data", None, Time::from_start(Duration::ZERO));
         }
         assert_eq!(changes.differing().count(), OBJECTS);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Lower, ModuleState, Modules, Phase, hooks};
 use crate::catalog::{Catalog, Global, Hook, Module};
 use crate::cause::Cause;
+use crate::drift_settings::DriftMode;
 use crate::effect::Effect;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{HookId, ModuleName, QueueName, Scope};
@@ -216,7 +217,33 @@ impl Modules {
             self.enable_schedules(lower, name);
         }
         lower.configuration.reread_config_map(lower.cx, [name]);
+        if old.settings.drift != new.settings.drift {
+            self.adopt_drift_settings(lower, name);
+        }
         Ok(())
+    }
+
+    /// Has the objects of a release looked after as its module wants it now.
+    fn adopt_drift_settings(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
+        let target = self.release_place(lower.configuration, name);
+        let Some(module) = self.states.get_mut(name).filter(|module| module.release_watched) else { return };
+        let drift = module.spec.settings.drift.clone();
+        let name = name.clone();
+        match drift.mode {
+            DriftMode::Off => {
+                module.release_watched = false;
+                module.drift.clear();
+                lower.cx.push(Effect::ForgetRelease { module: name, target });
+                return;
+            }
+            DriftMode::Watch => {}
+            DriftMode::Enforce => {
+                for object in module.drift.differing_objects() {
+                    self.mends.put(lower.cx.now, (name.clone(), object.into()));
+                }
+            }
+        }
+        lower.cx.push(Effect::WatchRelease { module: name, target, drift });
     }
 
     /// Stops the hooks of a module whose directory is gone. Its release stays.

@@ -31,7 +31,7 @@ macro_rules! variants {
 variants! { EVENTS, event_name, Event:
     Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
-    NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
+    NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
@@ -39,7 +39,7 @@ variants! { EVENTS, event_name, Event:
 variants! { EFFECTS, effect_name, Effect:
     Abort, Announce, AnswerCommand, AnswerReview, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
-    LoadModule, LoadModules, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
+    LoadModule, LoadModules, MendObject, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
     StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials, WriteLease,
 }

@@ -22,6 +22,7 @@ mod controllers;
 mod counting;
 mod coverage;
 mod discovery;
+mod drift;
 mod election;
 mod endurance;
 mod guests;

@@ -362,7 +362,11 @@ fn drift_runs_the_module_unless_a_run_will_see_it_anyway() {
 fn slip_07_a_field_that_others_change_again_and_again_runs_no_hook_and_no_upgrade() {
     let mut world = World::new(&full()).settled();
     for number in 0..20 {
-        let drift = Drift::Changed { object: "ns/ConfigMap/x".into(), place: format!("/data/{number}") };
+        let drift = Drift::Changed {
+            object: "ns/ConfigMap/x".into(),
+            place: format!("/data/{number}"),
+            writer: None,
+        };
         world.send_in(number * 2_000, drifted("web", drift));
     }
     let trace = world.run();

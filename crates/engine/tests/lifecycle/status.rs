@@ -41,8 +41,11 @@ fn a_calm_operator() {
 
 #[test]
 fn slip_07_objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade_and_run_nothing() {
-    let changed =
-        |name: &str| Drift::Changed { object: format!("ops/ConfigMap/{name}"), place: "/data/k".to_owned() };
+    let changed = |name: &str| Drift::Changed {
+        object: format!("ops/ConfigMap/{name}"),
+        place: "/data/k".to_owned(),
+        writer: None,
+    };
     let mut world = World::new(&three())
         .release("web", Ok(ReleaseAction::Installed))
         .release("web", Ok(ReleaseAction::Upgraded))
@@ -75,7 +78,7 @@ fn slip_07_a_quarrel_over_an_object_is_told_a_few_times() {
     let mut world = World::new(&three()).settled();
     let object = "ops/ConfigMap/a".to_owned();
     for _ in 0..50 {
-        let drift = Drift::Changed { object: object.clone(), place: "/data/k".to_owned() };
+        let drift = Drift::Changed { object: object.clone(), place: "/data/k".to_owned(), writer: None };
         world.send_in(2_000, drifted("web", drift));
         world.send_in(4_000, drifted("web", Drift::Restored(object.clone())));
         world.run();

@@ -63,6 +63,8 @@ pub(crate) struct World {
     pub(crate) registering: VecDeque<Result<(), Failure>>,
     /// The Lease of the operators of the namespace.
     lease: Option<engine::LeaseRecord>,
+    /// How the next attempts to put objects right end; the others succeed.
+    pub(crate) mends: VecDeque<Result<(), Failure>>,
     /// The answers to reviews, and what was registered.
     pub(crate) answers_to_reviews: Vec<(ReviewId, Result<Arc<serde_json::Value>, ReviewRefusal>)>,
     pub(crate) registrations: Vec<Arc<WebhookRegistration>>,
@@ -132,6 +134,7 @@ impl World {
             saving: VecDeque::new(),
             registering: VecDeque::new(),
             lease: None,
+            mends: VecDeque::new(),
             answers_to_reviews: Vec::new(),
             registrations: Vec::new(),
             crediting: VecDeque::new(),
@@ -481,6 +484,7 @@ impl World {
         | Event::HookFinished { run, .. }
         | Event::IndexFetched { run, .. }
         | Event::ModulesLoaded { run, .. }
+        | Event::ObjectMended { run, .. }
         | Event::ObjectsPatched { run, .. }
         | Event::ConfigSaved { run, .. }
         | Event::CredentialsWritten { run, .. }
@@ -532,6 +536,10 @@ impl World {
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
             | Effect::WatchRelease { .. } => {}
+            Effect::MendObject { run, .. } => {
+                let outcome = self.mends.pop_front().unwrap_or(Ok(()));
+                self.send_in(OTHER, Event::ObjectMended { run, outcome });
+            }
             Effect::Restore { run, .. } => {
                 self.send_in(OTHER, Event::Restored { run, outcome: Ok(Box::default()) });
             }
@@ -1017,7 +1025,10 @@ impl World {
                 };
                 format!("upgrade {} {run}{note}{values}", self.place(module.name.as_str(), target))
             }
-            Effect::WatchRelease { module, target } => {
+            Effect::MendObject { run, module, object, target } => {
+                format!("mend {object} of {} {run}", self.place(module.as_str(), target))
+            }
+            Effect::WatchRelease { module, target, .. } => {
                 format!("watch release {}", self.place(module.as_str(), target))
             }
             Effect::WriteCredentials { run, module, template: Some(template), revision, .. } => {
@@ -1090,6 +1101,7 @@ fn shown_event(event: &Event) -> String {
             let what = if *is_gone { "is gone" } else { "changed" };
             format!("object {key} {what} for {}", monitors.join(" and "))
         }
+        Event::ObjectMended { run, outcome } => format!("mended {run} {}", end(outcome)),
         Event::ObjectsPatched { run, outcome } => format!("patched {run} {}", end(outcome)),
         Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),
         Event::ReleaseUnwatched { module, kinds } => {
