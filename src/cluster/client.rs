@@ -124,7 +124,13 @@ where
 /// Returns what an error of a request means, in one line without the noise of the client.
 pub fn failure(what: &str, error: &kube::Error) -> Failure {
     if let kube::Error::Api(status) = error {
-        return refused(what, status.code, &status.message);
+        let failure = refused(what, status.code, &status.message);
+        if is_terminating(error) {
+            let kind = FailureKind::Terminating;
+            return Failure { kind, ..failure }
+                .advise("nothing, unless its namespace stays: it is tried again by itself");
+        }
+        return failure;
     }
     let mut failure = Failure::of(FailureKind::Cluster, error);
     let cause = std::mem::replace(&mut failure.message, what.to_owned());
@@ -144,6 +150,13 @@ fn refused(what: &str, code: u16, said: &str) -> Failure {
         401 => failure.advise("the credentials are not accepted (any more)"),
         _ => failure,
     }
+}
+
+/// Returns whether the API server refused an object because its namespace is being deleted.
+fn is_terminating(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// Returns whether the API server says that there is no such object.

@@ -341,7 +341,8 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::HookTimeout
         | FailureKind::MissingKind
         | FailureKind::Release
-        | FailureKind::Render => None,
+        | FailureKind::Render
+        | FailureKind::Terminating => None,
     }
 }
 

@@ -54,6 +54,8 @@ pub enum FailureKind {
     Release,
     /// A chart did not render.
     Render,
+    /// The namespace of an object is being deleted: nothing can be made in it until it is gone.
+    Terminating,
     /// Values or their schema don't fit.
     Values,
 }

@@ -34,12 +34,11 @@ impl PatchError {
         match self {
             Self::Failure(failure) | Self::Silence(failure) => failure,
             Self::Request(error) => {
-                let kind = if is_conflict(&error) && !is_already_there(&error) {
-                    FailureKind::Conflict
-                } else {
-                    FailureKind::Cluster
-                };
-                Failure { kind, ..failure("the API server refused", &error) }
+                let failure = failure("the API server refused", &error);
+                if is_conflict(&error) && !is_already_there(&error) {
+                    return Failure { kind: FailureKind::Conflict, ..failure };
+                }
+                failure
             }
         }
     }

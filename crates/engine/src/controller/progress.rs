@@ -19,6 +19,9 @@ pub(super) enum Go {
     Stop(Pass, Step),
 }
 
+/// How long the end of a namespace is waited for. No watch tells of it.
+const UNTIL_GONE: Duration = Duration::from_secs(5);
+
 /// How long a change of an object is waited for that is known to have happened.
 const UNTIL_SEEN: Duration = Duration::from_secs(1);
 
@@ -67,8 +70,19 @@ pub(super) fn failed(answer: Option<Answer>) -> Option<Failure> {
     }
 }
 
+/// Ends the work on a key whose children could not be applied. That a namespace is on its way out is no failure: it has to be gone.
+pub(super) fn not_applied(failure: Failure) -> Go {
+    let step = if failure.kind == FailureKind::Terminating {
+        let reason = "a namespace that is being deleted to be gone".to_owned();
+        Step::Rest(Rest { reason, after: Some(UNTIL_GONE), is_end: false })
+    } else {
+        Step::Failed(advised(failure))
+    };
+    Go::Stop(Pass::Idle, step)
+}
+
 /// Returns why a child could not be applied, with what can be done about a field that can't change.
-pub(super) fn advised(failure: Failure) -> Failure {
+fn advised(failure: Failure) -> Failure {
     let is_immutable = failure.advice.is_none() && failure.to_string().contains("immutable");
     let advice =
         "with update: Recreate of its kind in children, a child that has changed is deleted and made again";

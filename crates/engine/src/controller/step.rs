@@ -11,7 +11,7 @@ use super::identity::ChildKey;
 use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
 use super::observed::{checksum, value};
 use super::plan::{Desired, Plan, desired, doomed, plan, shown};
-use super::progress::{Go, advised, failed, refused};
+use super::progress::{Go, failed, not_applied, refused};
 use super::single::Controller;
 use super::{patches, status};
 use crate::binding::timeout;
@@ -333,7 +333,7 @@ impl Controller {
             return Go::On(Pass::Idle);
         }
         if let Some(failure) = failure {
-            return Go::Stop(Pass::Idle, Step::Failed(advised(failure)));
+            return not_applied(failure);
         }
         // Of an object that is finalized nothing is made any more.
         if is_answered || (wanted.is_finalize && wanted.result.finalized) {

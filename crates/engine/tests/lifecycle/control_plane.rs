@@ -28,6 +28,9 @@ pub(crate) const LOST: &str = "the connection was closed";
 
 const CONFLICT: &str = "conflict";
 
+/// How a request ends in a namespace that is being deleted.
+pub(crate) const TERMINATING: &str = "its namespace is being deleted";
+
 /// What will happen.
 #[expect(clippy::large_enum_variant, reason = "few of them exist at a time")]
 enum Coming {
@@ -270,7 +273,11 @@ impl ControlPlane {
                 None => self.patch(patch),
             };
             if let Err(text) = done {
-                let kind = if text == CONFLICT { FailureKind::Conflict } else { FailureKind::Cluster };
+                let kind = match text.as_str() {
+                    CONFLICT => FailureKind::Conflict,
+                    TERMINATING => FailureKind::Terminating,
+                    _ => FailureKind::Cluster,
+                };
                 outcome = Err(Failure::new(kind, text));
             }
         }

@@ -7,8 +7,8 @@ use engine::view::{Format, status, why};
 use serde_json::{Value, json};
 
 use crate::build::{Files, files};
-use crate::control_plane::{ControlPlane, Hook};
-use crate::controllers::{controller, site};
+use crate::control_plane::{ControlPlane, Hook, TERMINATING};
+use crate::controllers::{controller, site, sites};
 
 const FORMAT: Format<'_> = Format { show: &|text| text.to_owned(), at: &|_| String::new() };
 
@@ -154,6 +154,20 @@ fn a_finalize_that_asks_to_come_back_is_told_as_well() {
     assert!(task.retry_in.is_some() && task.waits_for.is_some(), "{task:?}");
     assert_eq!(plane.run_for(600).len(), 10);
     assert_eq!(reasons(&plane), ["FinalizePending"]);
+}
+
+#[test]
+fn a_namespace_that_is_being_deleted_is_waited_for_and_no_failure() {
+    let mut plane = started(&controller(), sites);
+    // The finalizer is added before.
+    plane.refusals.extend([None, Some(TERMINATING), Some(TERMINATING), None]);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(1);
+    let task = plane.engine.view().queues.into_iter().flat_map(|queue| queue.tasks).next().unwrap();
+    assert_eq!(task.waits_for.as_deref(), Some("a namespace that is being deleted to be gone"));
+    plane.run_for(20);
+    assert_eq!((plane.children("a"), plane.failures, plane.has_work()), (vec!["x"], 0, false));
+    assert!(plane.announcements.is_empty());
 }
 
 #[test]

@@ -67,6 +67,9 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
         FailureKind::Render => {
             format!("`addon-operator module render {module}` shows the error; correct the chart or its values")
         }
+        FailureKind::Terminating => {
+            "look what keeps the namespace, if it stays (`kubectl describe namespace`); it is tried again by itself".to_owned()
+        }
         FailureKind::Values => {
             format!("`addon-operator module values {module}` shows the values; correct them in the ConfigMap, the files or the hook that sets them")
         }
