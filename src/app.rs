@@ -87,7 +87,9 @@ impl Host {
             LogRules { merge_json: settings.log_proxy_hook_json, show_values: settings.log_hook_values };
         Ok(Self {
             loader: Arc::new(Loader::new(load_options(settings, environment.clone()))),
-            hooks: Arc::new(Hooks::new(scratch, environment, rules).behind(fence.clone())),
+            hooks: Arc::new(
+                Hooks::new(scratch, environment, rules).behind(fence.clone()).limited(settings.hook_limits),
+            ),
             filters: Threads::default(),
             clock: Clock::default(),
             memory: MemoryGauge::of_process(),

@@ -146,6 +146,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "How many hooks run at the same time; hooks and modules of the main queue do not wait for a place";
         duration "hook-timeout" = "0s", ["ADDON_OPERATOR_HOOK_TIMEOUT"],
             "How long a hook may run if its configuration does not say; 0s for ever";
+        LIMITS "hook-limits" = "", ["ADDON_OPERATOR_HOOK_LIMITS"],
+            "What a hook may use if its configuration does not say: memory=256Mi,cpu=500m,processes=64,output=10Mi,strict";
         duration "hook-config-timeout" = "10s", ["ADDON_OPERATOR_HOOK_CONFIG_TIMEOUT"],
             "How long a hook may take to answer --config";
         duration "shutdown-timeout" = "10s", ["ADDON_OPERATOR_SHUTDOWN_TIMEOUT"],

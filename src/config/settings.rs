@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::Extenders;
+use engine::hook::HookLimits;
 
 use super::election::ElectionSettings;
 use super::webhooks::WebhookSettings;
@@ -60,6 +61,8 @@ pub struct Settings {
     pub max_hooks: usize,
     /// How long a hook may run if it does not say itself.
     pub hook_timeout: Option<Duration>,
+    /// What a hook may use at most if it does not say itself.
+    pub hook_limits: HookLimits,
     /// How long a hook may take for `--config`.
     pub hook_config_timeout: Duration,
     /// How long an enabled script may run.
@@ -203,6 +206,11 @@ impl Settings {
             module_concurrency: count("module-concurrency")?,
             max_hooks: count("max-hooks")?,
             hook_timeout: limit(given.duration("hook-timeout")?),
+            hook_limits: given.parse(
+                "hook-limits",
+                "some of memory=256Mi, cpu=500m, processes=64, output=10Mi and strict, with commas between them",
+                |text| HookLimits::parse(text).ok(),
+            )?,
             hook_config_timeout: given.duration("hook-config-timeout")?,
             enabled_timeout: limit(given.duration("enabled-timeout")?),
             shutdown_timeout: given.duration("shutdown-timeout")?,

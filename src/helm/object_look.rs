@@ -111,9 +111,15 @@ impl ObjectLook {
             return Ok(());
         }
         let writers = ManagedFields::read(&there.before);
-        let after = self.requests.dry_run_patch(&there.path, kind, &change).await?;
-        let theirs = of_system(&there.before, &after, &writers);
-        left.extend(theirs.iter().map(|place| object_diff::pointer(place)));
+        match self.requests.dry_run_patch(&there.path, kind, &change).await {
+            Ok(after) => {
+                let theirs = of_system(&there.before, &after, &writers);
+                left.extend(theirs.iter().map(|place| object_diff::pointer(place)));
+            }
+            // A webhook may refuse to be tried.
+            Err(error) if (400..500).contains(&error.code()) => {}
+            Err(error) => return Err(error.into()),
+        }
         for pointer in &left {
             left_alone::leave(&mut there.wanted, &there.current, pointer).map_err(|problem| {
                 let Key { kind, name, .. } = &doubt.key;

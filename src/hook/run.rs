@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::hook::RunContexts;
+use engine::hook::{HookLimits, RunContexts};
 use engine::{Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, Scope, Usage, ValuesInput};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
@@ -19,7 +19,7 @@ use super::output::{OutputFiles, ResponseFiles};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
 use crate::fence::Fence;
-use crate::process::{Exit, Finished, Program};
+use crate::process::{Exit, Finished, LimitKind, MetLimit, Program};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
@@ -68,6 +68,8 @@ pub struct Hooks {
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) rules: LogRules,
     pub(super) fence: Fence,
+    /// What a hook may use at most that does not say so itself.
+    limits: HookLimits,
 }
 
 /// A hook to run, with all that it gets.
@@ -90,13 +92,19 @@ impl Hooks {
     ///
     /// `rules` are the options for their log lines.
     pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, rules: LogRules) -> Self {
-        Self { scratch, environment, rules, fence: Fence::none() }
+        Self { scratch, environment, rules, fence: Fence::none(), limits: HookLimits::default() }
     }
 
     /// Returns the runner with what says until when it may start anything.
     #[must_use]
     pub fn behind(self, fence: Fence) -> Self {
         Self { fence, ..self }
+    }
+
+    /// Returns the runner whose hooks may use this at most, as far as they do not say so themselves.
+    #[must_use]
+    pub fn limited(self, limits: HookLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Runs a hook and returns what it wrote, checked, and what it used.
@@ -126,8 +134,15 @@ impl Hooks {
         if let Some(dir) = path.parent() {
             environment.push(("HOOK_DIR".into(), dir.into()));
         }
-        let program =
-            Program { path, args: Vec::new(), environment, timeout: run.timeout, mark: Some("VALUES_PATH") };
+        let limits = run.hook.spec.settings.limits.or(self.limits);
+        let program = Program {
+            path,
+            args: Vec::new(),
+            environment,
+            timeout: run.timeout,
+            mark: Some("VALUES_PATH"),
+            limits,
+        };
         if let Err(failure) = self.fence.check() {
             return (Err(failure), None);
         }
@@ -139,7 +154,11 @@ impl Hooks {
         };
         let id = id.clone();
         let failed = match &finished {
-            Ok(finished) => exit_failure(finished),
+            Ok(finished) => exit_failure(finished).or_else(|| {
+                let all = finished.printed.saturating_add(outputs.len_bytes() as u64);
+                let most = limits.output.filter(|most| all > *most)?;
+                Some(limit_failure(&MetLimit { kind: LimitKind::Output, most }, ""))
+            }),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
         let left_running = finished.as_ref().map_or(true, |finished| finished.left_running);
@@ -244,6 +263,7 @@ pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
             let failure = Failure::new(FailureKind::HookTimeout, exit.to_string());
             Some(failure.advise("settings.timeout in its configuration or --hook-timeout set the limit"))
         }
+        Exit::Limited(met) => Some(limit_failure(met, stderr)),
         exit @ Exit::Cancelled => Some(Failure::new(FailureKind::Cancelled, exit.to_string())),
         exit @ (Exit::Code(_) | Exit::Signal(_)) => {
             let mut failure = Failure::new(FailureKind::HookExit, text(exit));
@@ -253,6 +273,16 @@ pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
             Some(failure)
         }
     }
+}
+
+/// Returns the failure of a hook that met a limit, and printed this.
+fn limit_failure(met: &MetLimit, stderr: &str) -> Failure {
+    let mut failure = Failure::new(FailureKind::HookLimit, met.to_string());
+    if !stderr.is_empty() {
+        failure.chain.push(stderr.to_owned());
+    }
+    let key = met.kind.key();
+    failure.advise(format!("correct what it needs so much for; settings.limits.{key} in its configuration or --hook-limits gives it more"))
 }
 
 fn name_hook(id: &HookId, mut failure: Failure) -> Failure {

@@ -62,6 +62,7 @@ impl Hooks {
             environment,
             timeout: run.timeout,
             mark: Some("VALUES_PATH"),
+            limits: engine::hook::HookLimits::default(),
         };
         let origin = Origin::of_script(&Scope::Module(run.module.name.clone()));
         if let Err(failure) = self.fence.check() {

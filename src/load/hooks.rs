@@ -247,6 +247,7 @@ impl Configurations {
             environment: self.environment.clone(),
             timeout: Some(self.timeout),
             mark: None,
+            limits: engine::hook::HookLimits::default(),
         };
         let (_keep, cancel) = oneshot::channel();
         let finished = program
@@ -275,7 +276,7 @@ impl Configurations {
             .advise(
                 "does it check its first argument for --config? --hook-config-timeout changes the limit",
             )),
-            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled) => {
+            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled | Exit::Limited(_)) => {
                 let text = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
                 let text = String::from_utf8_lossy(&text);
                 if !text.trim().is_empty() {

@@ -8,6 +8,9 @@ use values::yaml;
 
 use crate::regular_file;
 
+/// The longest text of a key of `module.yaml`.
+pub(super) const MAX_TEXT: usize = 253;
+
 /// Reads a YAML file that holds a mapping; `None` when there is no such file.
 pub(super) fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     let text = match regular_file::read_text(path) {
@@ -22,4 +25,14 @@ pub(super) fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, St
             Err("should be a mapping of keys to values".to_owned())
         }
     }
+}
+
+/// Refuses keys that nobody knows; `place` stands before them.
+pub(super) fn check_keys(fields: &Map<String, Value>, place: &str, keys: &[&'static str]) -> Result<(), String> {
+    let Some(unknown) = fields.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
+    let shown: String = unknown.chars().take(100).collect();
+    Err(match engine::view::nearest(&shown, keys.iter().copied()) {
+        Some(near) => format!("{place}there is no key {shown:?}; did you mean {near}?"),
+        None => format!("{place}there is no key {shown:?}; the keys are {}", keys.join(", ")),
+    })
 }

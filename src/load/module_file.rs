@@ -7,34 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    ChartReference, DriftMode, DriftSettings, Failure, FailureKind, IgnoreRule, MAX_IGNORE_RULES,
-    MAX_IGNORED_PATHS, MAX_REQUIREMENTS, ModuleName, ModuleSettings, Requirement, ValuesLayout, VersionRange,
-    duration,
+    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, Requirement, RetryPolicy, ValuesLayout,
+    VersionRange, duration,
 };
 use serde_json::{Map, Value};
 
-use super::mapping::read_mapping;
-
-/// The longest text about a chart.
-const MAX_TEXT: usize = 253;
+use super::drift::drift_settings;
+use super::mapping::{MAX_TEXT, check_keys, read_mapping};
 
 /// The name of the file.
 const FILE: &str = "module.yaml";
 
 /// All keys that there are.
-const KEYS: [&str; 5] = ["chart", "drift", "namespace", "requires", "valuesLayout"];
+const KEYS: [&str; 6] = ["chart", "drift", "namespace", "requires", "retry", "valuesLayout"];
 
 /// All keys of the chart.
 const CHART_KEYS: [&str; 5] = ["autoUpgrade", "minAge", "name", "repository", "version"];
 
 /// All keys of a module that is required.
 const REQUIREMENT_KEYS: [&str; 2] = ["module", "version"];
-
-/// All keys of what is said about drift.
-const DRIFT_KEYS: [&str; 2] = ["ignore", "mode"];
-
-/// All keys of a rule that leaves fields to others.
-const IGNORE_KEYS: [&str; 3] = ["kind", "name", "paths"];
 
 /// What `module.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,20 +60,11 @@ impl ModuleFile {
             layout: fields.get("valuesLayout").map(layout).transpose()?.unwrap_or_default(),
             settings: ModuleSettings {
                 requires: fields.get("requires").map(requires).transpose()?.unwrap_or_default(),
-                drift: fields.get("drift").map(drift).transpose()?.unwrap_or_default(),
+                drift: fields.get("drift").map(drift_settings).transpose()?.unwrap_or_default(),
+                retry: fields.get("retry").map(retry).transpose()?.unwrap_or_default(),
             },
         })
     }
-}
-
-/// Refuses keys that nobody knows; `place` stands before them.
-fn check_keys(fields: &Map<String, Value>, place: &str, keys: &[&'static str]) -> Result<(), String> {
-    let Some(unknown) = fields.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
-    let shown: String = unknown.chars().take(100).collect();
-    Err(match engine::view::nearest(&shown, keys.iter().copied()) {
-        Some(near) => format!("{place}there is no key {shown:?}; did you mean {near}?"),
-        None => format!("{place}there is no key {shown:?}; the keys are {}", keys.join(", ")),
-    })
 }
 
 fn layout(value: &Value) -> Result<ValuesLayout, String> {
@@ -123,75 +105,6 @@ fn chart(value: &Value) -> Result<Arc<ChartReference>, String> {
     }))
 }
 
-fn drift(value: &Value) -> Result<DriftSettings, String> {
-    let mode = |value: &Value| match value.as_str() {
-        Some("enforce") => Ok(DriftMode::Enforce),
-        Some("off") => Ok(DriftMode::Off),
-        Some("watch") => Ok(DriftMode::Watch),
-        // YAML 1.1 reads `off` without quotes as a boolean.
-        None if *value == Value::Bool(false) => Ok(DriftMode::Off),
-        Some(_) | None => Err("should be watch, enforce or off".to_owned()),
-    };
-    let Some(fields) = value.as_object() else {
-        let mode =
-            mode(value).map_err(|error| format!("drift: {error}, or a mapping with mode and ignore"))?;
-        return Ok(DriftSettings { mode, ignore: Vec::new() });
-    };
-    check_keys(fields, "drift: ", &DRIFT_KEYS)?;
-    let mode = fields.get("mode").map(mode).transpose().map_err(|error| format!("drift.mode: {error}"))?;
-    let items = match fields.get("ignore") {
-        None => &[],
-        Some(items) => items
-            .as_array()
-            .ok_or("drift.ignore: should be a list of mappings with kind and paths")?
-            .as_slice(),
-    };
-    if items.len() > MAX_IGNORE_RULES {
-        return Err(format!(
-            "drift.ignore: has {} entries, at most {MAX_IGNORE_RULES} are allowed",
-            items.len()
-        ));
-    }
-    let rules =
-        items.iter().enumerate().map(|(place, item)| ignore_rule(item, &format!("drift.ignore[{place}]")));
-    Ok(DriftSettings { mode: mode.unwrap_or_default(), ignore: rules.collect::<Result<_, _>>()? })
-}
-
-fn ignore_rule(value: &Value, place: &str) -> Result<IgnoreRule, String> {
-    let fields =
-        value.as_object().ok_or_else(|| format!("{place}: should be a mapping with kind and paths"))?;
-    check_keys(fields, &format!("{place}: "), &IGNORE_KEYS)?;
-    let text = |key: &str| {
-        let text = fields.get(key)?.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_TEXT);
-        Some(text.ok_or_else(|| format!("{place}.{key}: should be a text of at most {MAX_TEXT} letters")))
-    };
-    let kind =
-        text("kind").ok_or_else(|| format!("{place}.kind: should be a kind, such as Deployment"))??;
-    let paths = fields.get("paths").and_then(Value::as_array).filter(|paths| !paths.is_empty());
-    let paths = paths.ok_or_else(|| {
-        format!("{place}.paths: should be a list of JSON pointers, such as [/spec/replicas]")
-    })?;
-    if paths.len() > MAX_IGNORED_PATHS {
-        return Err(format!(
-            "{place}.paths: has {} entries, at most {MAX_IGNORED_PATHS} are allowed",
-            paths.len()
-        ));
-    }
-    let pointer = |(index, path): (usize, &Value)| {
-        let pointer =
-            path.as_str().filter(|path| path.starts_with('/') && path.len() > 1 && path.len() <= MAX_TEXT);
-        let pointer = pointer.map(Arc::from);
-        pointer.ok_or_else(|| {
-            format!("{place}.paths[{index}]: should be a JSON pointer, such as /spec/replicas")
-        })
-    };
-    Ok(IgnoreRule {
-        kind: kind.into(),
-        name: text("name").transpose()?.map(Into::into),
-        paths: paths.iter().enumerate().map(pointer).collect::<Result<_, _>>()?,
-    })
-}
-
 fn requires(value: &Value) -> Result<Vec<Requirement>, String> {
     let items = value.as_array().ok_or("requires: should be a list of mappings with module and version")?;
     if items.len() > MAX_REQUIREMENTS {
@@ -228,6 +141,11 @@ fn requirement(value: &Value, place: &str) -> Result<Requirement, String> {
     };
     let version = fields.get("version").map(range).transpose()?;
     Ok(Requirement { module: ModuleName::from(module), version })
+}
+
+fn retry(value: &Value) -> Result<RetryPolicy, String> {
+    let fields = value.as_object().ok_or("retry: should be a mapping with delay, max, attempts and then")?;
+    RetryPolicy::read(fields).map_err(|error| format!("retry: {error}"))
 }
 
 fn namespace(value: &Value) -> Result<Arc<str>, String> {
@@ -276,33 +194,6 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_put_right_but_for_fields_that_are_left_to_others() {
-        let file =
-            read("drift: {mode: enforce, ignore: [{kind: Deployment, name: web, paths: [/spec/replicas]}]}")
-                .unwrap();
-        let drift = file.settings.drift;
-        assert_eq!(drift.mode, DriftMode::Enforce);
-        assert!(drift.rules("Deployment", "web").any(|rule| rule.covers("/spec/replicas")));
-        for (text, mode) in [
-            ("drift: 'off'", DriftMode::Off),
-            ("drift: off", DriftMode::Off),
-            ("drift: {}", DriftMode::Watch),
-        ] {
-            assert_eq!(read(text).unwrap().settings.drift.mode, mode, "{text}");
-        }
-        let rules = |count: usize| {
-            format!("drift: {{ignore: [{}]}}", vec!["{kind: A, paths: [/a]}"; count].join(", "))
-        };
-        assert_eq!(read(&rules(MAX_IGNORE_RULES)).unwrap().settings.drift.ignore.len(), MAX_IGNORE_RULES);
-        assert!(read(&rules(MAX_IGNORE_RULES + 1)).unwrap_err().contains("drift.ignore: has 65 entries"));
-        let paths = |count: usize| {
-            format!("drift: {{ignore: [{{kind: A, paths: [{}]}}]}}", vec!["/a"; count].join(", "))
-        };
-        assert!(read(&paths(MAX_IGNORED_PATHS)).is_ok());
-        assert!(read(&paths(MAX_IGNORED_PATHS + 1)).unwrap_err().contains("paths: has 65 entries"));
-    }
-
-    #[test]
     fn what_is_not_known_or_no_name_is_an_error_that_names_file_and_key() {
         let named = ModuleFile { namespace: Some("web-1".into()), ..ModuleFile::default() };
         assert_eq!(read("namespace: web-1"), Ok(named));
@@ -314,7 +205,7 @@ mod tests {
             ("namspace: web", r#"module.yaml: there is no key "namspace"; did you mean namespace?"#),
             (
                 "colour: red",
-                r#"module.yaml: there is no key "colour"; the keys are chart, drift, namespace, requires, valuesLayout"#,
+                r#"module.yaml: there is no key "colour"; the keys are chart, drift, namespace, requires, retry, valuesLayout"#,
             ),
             ("namespace: Web", "module.yaml: namespace: should be the name of a namespace"),
             ("namespace: a.b", "module.yaml: namespace: should be"),
@@ -329,17 +220,8 @@ mod tests {
             ("chart: {versions: a}", r#"chart: there is no key "versions"; did you mean version?"#),
             ("chart: {repository: a, name: b}", "module.yaml: chart.version: should be a text"),
             ("chart: {repository: a, name: b, version: 1.2}", "module.yaml: chart.version: should be a text"),
-            ("drift: fix", "module.yaml: drift: should be watch, enforce or off"),
-            ("drift: {mode: fix}", "module.yaml: drift.mode: should be watch, enforce or off"),
-            ("drift: {moed: off}", r#"drift: there is no key "moed"; did you mean mode?"#),
-            ("drift: {ignore: [x]}", "drift.ignore[0]: should be a mapping with kind and paths"),
-            ("drift: {ignore: [{paths: [/a]}]}", "drift.ignore[0].kind: should be a kind"),
-            ("drift: {ignore: [{kind: A}]}", "drift.ignore[0].paths: should be a list of JSON pointers"),
-            (
-                "drift: {ignore: [{kind: A, paths: [a]}]}",
-                "drift.ignore[0].paths[0]: should be a JSON pointer",
-            ),
-            ("drift: {ignore: [{kind: A, name: 3, paths: [/a]}]}", "drift.ignore[0].name: should be a text"),
+            ("retry: 5s", "module.yaml: retry: should be a mapping"),
+            ("retry: {then: skip}", "module.yaml: retry: attempts: is missing"),
             ("requires: db", "module.yaml: requires: should be a list"),
             ("requires: [db]", "module.yaml: requires[0]: should be a mapping with module"),
             ("requires: [{}]", "module.yaml: requires[0].module: should be the name of a module"),

@@ -5,10 +5,12 @@
 //! seen through a pidfd, never by polling.
 
 mod clock;
+mod control_group;
 mod descendants;
 pub mod guard;
 pub mod heap;
 mod lease;
+mod limits;
 pub mod memory;
 mod memory_limit;
 mod orphans;
@@ -19,6 +21,7 @@ mod wait;
 pub use clock::{since_boot, suspended};
 pub use guard::Guard;
 pub use lease::is_open_nowhere_else;
+pub use limits::{LimitKind, MetLimit};
 pub use memory_limit::MemoryLimit;
 pub use orphans::{adopt, end_all};
 pub use run::{Exit, Finished, Program, RunError};

@@ -11,12 +11,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::Usage;
+use engine::hook::HookLimits;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use thiserror::Error;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::descendants::Descendants;
+use super::limits::{AppliedLimits, MetLimit};
 use super::orphans::Register;
 use super::streams::{Stream, Streams};
 use super::wait;
@@ -38,6 +40,8 @@ pub struct Program {
     /// The variable of the environment whose value no other run has. What the program started is known by it,
     /// wherever it went.
     pub mark: Option<&'static str>,
+    /// What it and all that it starts may use at most.
+    pub limits: HookLimits,
 }
 
 /// How a program ended.
@@ -51,6 +55,8 @@ pub enum Exit {
     TimedOut(Duration),
     /// We ended it because its run was cancelled.
     Cancelled,
+    /// It met a limit of what it may use.
+    Limited(MetLimit),
 }
 
 /// The result of a program that has ended.
@@ -62,6 +68,8 @@ pub struct Finished {
     pub usage: Usage,
     /// What it printed to standard error; of a long text the beginning and the end.
     pub stderr: String,
+    /// How many bytes it printed.
+    pub printed: u64,
     /// Whether something that it started may run still: in its group, or with its streams open.
     pub left_running: bool,
 }
@@ -76,6 +84,14 @@ pub enum RunError {
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
+    },
+    /// It can't have a limit that it must have.
+    #[error("won't run {path}: {problem}; settings.limits.strict or --hook-limits asks for that")]
+    Limit {
+        /// The executable.
+        path: PathBuf,
+        /// What can't be limited.
+        problem: String,
     },
     /// It was started, but can't be followed.
     #[error("can't follow process {pid} of {path}")]
@@ -128,7 +144,13 @@ impl Program {
                     exited.map_err(|source| self.cannot_follow(running.pid, source))?.retain_ready();
                     break;
                 }
-                () = running.streams.read(&mut print) => {}
+                () = running.streams.read(&mut print) => {
+                    if ending.is_none() && let Some(met) = running.limits.met_by_output(running.streams.printed()) {
+                        ending = Some(Exit::Limited(met));
+                        running.started.terminate();
+                        kill.set(sleep(Some(GRACE)));
+                    }
+                }
                 () = &mut timeout, if ending.is_none() => {
                     ending = Some(Exit::TimedOut(self.timeout.unwrap_or_default()));
                     running.started.terminate();
@@ -153,8 +175,13 @@ impl Program {
         running.streams.drain(&mut print);
         let stderr = running.streams.stderr();
         let left_running = running.streams.are_open() || has_members(running.pid);
+        let printed = running.streams.printed();
         running.streams.leave(print);
-        let exit = ending.unwrap_or(match (reaped.code, reaped.signal) {
+        let limited = match reaped.code {
+            Some(0) => running.limits.met_by_output(printed),
+            Some(_) | None => running.limits.met_by_output(printed).or_else(|| running.limits.met(&stderr)),
+        };
+        let exit = ending.or(limited.map(Exit::Limited)).unwrap_or(match (reaped.code, reaped.signal) {
             (Some(code), _) => Exit::Code(code),
             (None, signal) => Exit::Signal(signal.unwrap_or(0)),
         });
@@ -164,7 +191,7 @@ impl Program {
             system: reaped.system,
             max_rss: reaped.max_rss,
         };
-        Ok(Finished { exit, usage, stderr, left_running })
+        Ok(Finished { exit, usage, stderr, printed, left_running })
     }
 
     /// Returns the entry of the environment that no other run has.
@@ -205,6 +232,7 @@ struct Running {
     started: Started,
     pidfd: AsyncFd<OwnedFd>,
     streams: Streams,
+    limits: AppliedLimits,
 }
 
 /// All that a program started. It is killed when the run is dropped before its end.
@@ -262,6 +290,8 @@ impl Running {
         let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
         register.enter(pid);
         let started = Started { pid, found: Descendants::default(), mark: program.marked(), is_over: false };
+        let limits = AppliedLimits::apply(program.limits, pid)
+            .map_err(|problem| RunError::Limit { path: program.path.clone(), problem })?;
         let mut follow = || -> io::Result<(AsyncFd<OwnedFd>, Streams)> {
             let stdout = child.stdout.take().map(OwnedFd::from);
             let stderr = child.stderr.take().map(OwnedFd::from);
@@ -272,7 +302,7 @@ impl Running {
             Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)?))
         };
         let (pidfd, streams) = follow().map_err(|source| program.cannot_follow(pid, source))?;
-        Ok(Self { pid, started, pidfd, streams })
+        Ok(Self { pid, started, pidfd, streams, limits })
     }
 }
 
@@ -283,6 +313,7 @@ impl fmt::Display for Exit {
             Self::Signal(signal) => write!(f, "signal: {}", signal_name(*signal)),
             Self::TimedOut(limit) => write!(f, "ended after {} s, the time it may take", limit.as_secs_f64()),
             Self::Cancelled => f.write_str("ended because the operator ends"),
+            Self::Limited(met) => met.fmt(f),
         }
     }
 }

@@ -121,6 +121,11 @@ impl Streams {
         }
     }
 
+    /// Returns how many bytes were printed.
+    pub(super) const fn printed(&self) -> u64 {
+        self.printed
+    }
+
     /// Returns what was printed to standard error; of a long text the beginning and the end.
     pub(super) fn stderr(&self) -> String {
         self.kept.text()

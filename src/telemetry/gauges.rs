@@ -42,7 +42,7 @@ impl Metrics {
             }
         });
         self.module_maintenance.renew(|gauges| {
-            for module in view.modules.iter().filter(|module| module.maintenance) {
+            for module in view.modules.iter().filter(|module| module.maintenance.is_some()) {
                 gauges.set(&[module.name.as_str(), "NoResourceReconciliation"], 1.0);
             }
         });

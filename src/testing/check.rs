@@ -338,6 +338,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::Conflict
         | FailureKind::Files
         | FailureKind::Forbidden
+        | FailureKind::HookLimit
         | FailureKind::HookTimeout
         | FailureKind::MissingKind
         | FailureKind::Release

@@ -121,6 +121,7 @@ const ENGINE: &[&str] = &[
     "cause",
     "failure",
     "name",
+    "retry",
     "module_settings",
     "enabled",
     "extenders",

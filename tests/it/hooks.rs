@@ -17,6 +17,8 @@ use tokio::sync::oneshot;
 struct Fixture {
     dir: TempDir,
     hooks: Hooks,
+    /// What the configuration of the hook has more.
+    settings: &'static str,
 }
 
 impl Fixture {
@@ -27,7 +29,7 @@ impl Fixture {
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("FROM_OUTSIDE".into(), "yes".into()),
         ];
-        Self { hooks: Hooks::new(Arc::new(scratch), environment, LogRules::default()), dir }
+        Self { hooks: Hooks::new(Arc::new(scratch), environment, LogRules::default()), dir, settings: "" }
     }
 
     /// Runs a hook with this text.
@@ -36,9 +38,8 @@ impl Fixture {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let spec =
-            config::parse("hooks/my hook.sh".into(), HookKind::Module, "{configVersion: v1, beforeHelm: 1}");
-        let spec = spec.unwrap();
+        let config = format!("{{configVersion: v1, beforeHelm: 1{}}}", self.settings);
+        let spec = config::parse("hooks/my hook.sh".into(), HookKind::Module, &config).unwrap();
         let contexts = vec![BindingContext::lifecycle(Lifecycle::BeforeHelm)];
         let run = HookRun {
             contexts: RunContexts::new(&spec, contexts, |_| Snapshot::default()),
@@ -272,4 +273,27 @@ async fn f_b8_a_hook_that_takes_too_much_memory_dies_and_the_operator_lives() {
     assert!(grown < 64 << 20, "the operator grew by {grown} bytes");
     assert!(world.run("#!/bin/bash\nexit 0\n").await.is_ok(), "the next run is fine");
     assert!(Path::new(&world.dir.path().join("tmp")).exists() && world.files_left() == 0);
+}
+
+#[tokio::test]
+async fn what_a_hook_prints_and_writes_counts_together_and_its_failure_says_which_limit() {
+    let fixture = Fixture { settings: ", settings: {limits: {output: 4Ki}}", ..Fixture::new() };
+    let text = |printed: usize, written: usize| {
+        format!(
+            "#!/bin/bash\nhead -c {printed} /dev/zero >&2\nhead -c {written} /dev/zero | tr '\\0' ' ' > \"$METRICS_PATH\"\n"
+        )
+    };
+    fixture.run(&text(2_000, 2_000)).await.unwrap();
+    let failure = fixture.run(&text(2_000, 3_000)).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::HookLimit);
+    assert!(
+        failure.message.contains("more than the 4096 bytes that it may (settings.limits.output)"),
+        "{failure}"
+    );
+    assert!(failure.advice.unwrap().contains("--hook-limits"));
+    let of_option = Fixture::new();
+    let limits = engine::hook::HookLimits::parse("output=1Ki").unwrap();
+    let of_option = Fixture { hooks: of_option.hooks.limited(limits), ..of_option };
+    let failure = of_option.run(&text(2_000, 0)).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::HookLimit, "{failure}");
 }

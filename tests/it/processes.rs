@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use addon_operator::process::{Exit, Finished, Program, RunError, Stream};
+use addon_operator::process::{Exit, Finished, LimitKind, MetLimit, Program, RunError, Stream};
+use engine::hook::HookLimits;
 use tokio::sync::oneshot;
 
 use crate::support::DEADLINE;
@@ -16,6 +17,7 @@ fn bash(script: &str, timeout: Option<Duration>) -> Program {
         environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         timeout,
         mark: None,
+        limits: HookLimits::default(),
     }
 }
 
@@ -212,7 +214,14 @@ async fn what_cannot_be_started_says_why() {
     let path = dir.path().join("hook.sh");
     std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
     std::process::Command::new("chmod").arg("+x").arg(&path).status().unwrap();
-    let program = Program { path, args: Vec::new(), environment: Vec::new(), timeout: None, mark: None };
+    let program = Program {
+        path,
+        args: Vec::new(),
+        environment: Vec::new(),
+        timeout: None,
+        mark: None,
+        limits: HookLimits::default(),
+    };
     let (_keep, cancel) = oneshot::channel();
     let error = program.run(cancel, |_, _| {}).await.unwrap_err();
     assert!(matches!(error, RunError::Start { .. }));
@@ -228,6 +237,7 @@ async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
             environment: Vec::new(),
             timeout: None,
             mark: None,
+            limits: HookLimits::default(),
         };
         let (finished, out, _) = run(program).await;
         assert_eq!((finished.exit, out.as_str()), (Exit::Code(0), "all of it\n"), "round {round}");
@@ -244,6 +254,7 @@ async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
         environment: Vec::new(),
         timeout: None,
         mark: None,
+        limits: HookLimits::default(),
     };
     let refused = |expected: &'static str| {
         let program = program();
@@ -300,4 +311,64 @@ async fn f_b2_a_flood_of_output_is_bounded_in_memory() {
     assert_eq!(finished.exit, Exit::Code(0));
     assert!(finished.stderr.len() < 200_000, "{} bytes are kept", finished.stderr.len());
     assert!(finished.stderr.ends_with("end\n") && finished.stderr.contains("bytes left out"));
+}
+
+/// Returns the limit that a program met, if it was ended because of one.
+fn met(finished: &Finished) -> Option<MetLimit> {
+    if let Exit::Limited(met) = finished.exit { Some(met) } else { None }
+}
+
+#[tokio::test]
+async fn a_program_that_prints_more_than_it_may_is_ended_on_either_stream_with_its_children() {
+    let limits = HookLimits { output: Some(10_000), ..HookLimits::default() };
+    for script in ["sleep 600 & echo $!; yes", "sleep 600 & echo $!; yes >&2"] {
+        let (finished, out, _) = run(Program { limits, ..bash(script, None) }).await;
+        assert_eq!(met(&finished), Some(MetLimit { kind: LimitKind::Output, most: 10_000 }), "{script}");
+        let child = out.lines().next().unwrap();
+        assert!(!std::path::Path::new(&format!("/proc/{child}/exe")).exists(), "{script}: {child} runs on");
+    }
+    let (finished, ..) = run(Program { limits, ..bash("head -c 10000 /dev/zero", None) }).await;
+    assert_eq!(finished.exit, Exit::Code(0), "as much as it may");
+    let (finished, ..) = run(Program { limits, ..bash("head -c 10001 /dev/zero", None) }).await;
+    assert!(met(&finished).is_some(), "its end does not save it");
+}
+
+#[tokio::test]
+async fn a_program_that_needs_more_memory_than_it_may_dies_alone_and_says_why() {
+    let limits = HookLimits { memory: Some(32 << 20), ..HookLimits::default() };
+    let script = "x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x}";
+    let (finished, out, err) = run(Program { limits, ..bash(script, None) }).await;
+    assert_eq!(
+        met(&finished),
+        Some(MetLimit { kind: LimitKind::Memory, most: 32 << 20 }),
+        "{finished:?} {out} {err}"
+    );
+    let shown = finished.exit.to_string();
+    assert_eq!(
+        shown,
+        "it needs more memory than the 33554432 bytes that it may use (settings.limits.memory)"
+    );
+    let (finished, out, _) =
+        run(Program { limits, ..bash("x=$(head -c 1000 /dev/zero | tr '\\0' x); echo ${#x}", None) }).await;
+    assert_eq!((finished.exit, out.as_str()), (Exit::Code(0), "1000\n"));
+}
+
+#[tokio::test]
+async fn what_can_not_be_limited_here_is_no_reason_not_to_run_unless_it_must_be() {
+    let limits = HookLimits { cpu: Some(500), processes: Some(64), ..HookLimits::default() };
+    let (finished, ..) = run(Program { limits, ..bash("exit 0", None) }).await;
+    assert_eq!(finished.exit, Exit::Code(0));
+    let (_keep, cancel) = oneshot::channel();
+    let strict = Program { limits: HookLimits { is_strict: true, ..limits }, ..bash("exit 0", None) };
+    match strict.run(cancel, |_, _| {}).await {
+        // Where a control group is delegated, all of them can be set.
+        Ok(finished) => assert_eq!(finished.exit, Exit::Code(0)),
+        Err(error) => {
+            let error = error.to_string();
+            assert!(
+                error.contains("can't be limited here") && error.contains("settings.limits.strict"),
+                "{error}"
+            );
+        }
+    }
 }

@@ -58,7 +58,11 @@ fn answer(
             format!("the removal of release {name} is queued")
         }
         Command::ResumeModule(name) => {
-            modules.resume(lower.cx, lower.configuration, &name)?;
+            let has_parked = lower.queues.take_back_parked(|task| task.module() == Some(&name));
+            match modules.resume(lower.cx, lower.configuration, &name) {
+                Err(_) if has_parked => return Ok(Some(format!("the parked hooks of module {name} go on"))),
+                outcome => outcome?,
+            }
             let cause = Cause::outside(format!("command module resume {name}"));
             modules.queue_run(lower.cx, lower.queues, &name, Trigger::CommandResume, &cause);
             format!("module {name} goes on; a run of it is queued")

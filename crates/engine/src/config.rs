@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::extenders::Extenders;
 use crate::hook::spec::FailurePolicy;
 use crate::name::ReleaseName;
+use crate::retry::RetryPolicy;
 use crate::time::Time;
 
 /// Settings of the [`Engine`](crate::Engine).
@@ -171,13 +172,24 @@ impl Config {
         self.retry_within(self.retry_max_delay, failures, salt)
     }
 
+    /// Returns the same for what says itself how it is tried again.
+    pub(crate) fn retry_by(&self, policy: &RetryPolicy, failures: u32, salt: u64) -> Duration {
+        let delay = policy.delay.unwrap_or(self.retry_delay);
+        self.grown(delay, policy.max.unwrap_or(self.retry_max_delay), failures, salt)
+    }
+
     /// Returns the same where waits grow up to `longest`.
     pub(crate) fn retry_within(&self, longest: Duration, failures: u32, salt: u64) -> Duration {
-        if longest <= self.retry_delay {
-            return self.retry_delay;
+        self.grown(self.retry_delay, longest, failures, salt)
+    }
+
+    /// Returns the same where the first wait is `delay`.
+    fn grown(&self, delay: Duration, longest: Duration, failures: u32, salt: u64) -> Duration {
+        if longest <= delay {
+            return delay;
         }
         let doublings = failures.saturating_sub(1).min(16);
-        let grown = self.retry_delay.saturating_mul(1 << doublings);
+        let grown = delay.saturating_mul(1 << doublings);
         let jitter = mixed(self.seed ^ salt.wrapping_mul(31) ^ u64::from(failures)) % 251;
         let jitter = u32::try_from(jitter).unwrap_or_default();
         // Up to a quarter more, so that tasks that failed together don't come back together.
@@ -194,6 +206,12 @@ fn mixed(seed: u64) -> u64 {
 }
 
 impl Config {
+    /// Returns the moment of a time of day; that of the start for all before it.
+    pub(crate) fn time_at(&self, time: Timestamp) -> Time {
+        let passed = time.duration_since(self.started_at);
+        Time::from_start(Duration::try_from(passed).unwrap_or_default())
+    }
+
     /// Returns the time of day at a moment, in seconds, as objects write it.
     pub(crate) fn time_of_day(&self, at: Time) -> String {
         let passed = jiff::SignedDuration::try_from(at.since_start()).unwrap_or_default();
@@ -248,6 +266,19 @@ mod tests {
             last = delay;
         }
         assert_eq!(last, Duration::from_mins(1));
+    }
+
+    #[test]
+    fn who_says_how_it_is_tried_again_goes_before_the_options() {
+        let config = Config::default();
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let policy = RetryPolicy { delay: seconds(10), max: seconds(60), ..RetryPolicy::default() };
+        let pauses: Vec<u64> =
+            (1..=6).map(|failures| config.retry_by(&policy, failures, 0).as_secs()).collect();
+        assert!(pauses.is_sorted() && (10..=13).contains(&pauses[0]) && pauses[5] == 60, "{pauses:?}");
+        let constant = RetryPolicy { delay: seconds(7), ..RetryPolicy::default() };
+        assert_eq!([1, 9].map(|failures| config.retry_by(&constant, failures, 3).as_secs()), [7, 7]);
+        assert_eq!(config.retry_by(&RetryPolicy::default(), 400, 0), Duration::from_secs(5), "for ever");
     }
 
     #[test]

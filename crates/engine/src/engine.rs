@@ -31,6 +31,7 @@ use crate::package::Pins;
 use crate::queue::{End, Finished, Next, Queues, Reason};
 use crate::release_target::ReleaseTarget;
 use crate::repository::Repositories;
+use crate::retry::{LastResort, RetryPolicy};
 use crate::source::Sources;
 use crate::task::{
     Answer, DeleteStage, HookInFlight, HookStage, ModulePurge, RunStage, Running, Task, TaskKind, Trigger,
@@ -163,6 +164,7 @@ impl Engine {
             return self.cx.out.take();
         }
         self.queues.wake_due(self.cx.now);
+        self.end_maintenance();
         self.route(event);
         self.settle();
         self.configuration.redact(&mut self.cx);
@@ -358,6 +360,19 @@ impl Engine {
         }
     }
 
+    /// Runs the modules whose maintenance ends now by itself.
+    fn end_maintenance(&mut self) {
+        let ended = self.configuration.end_maintenance(self.cx.now);
+        if self.life != Life::Running || !self.converges.has_begun() {
+            return;
+        }
+        for name in ended {
+            let cause = Cause::outside(format!("the maintenance of module {name} ends"));
+            let (_, modules, lower) = self.split();
+            modules.queue_run(lower.cx, lower.queues, &name, Trigger::MaintenanceEnded, &cause);
+        }
+    }
+
     /// Returns when to send [`Event::TimerFired`], if nothing happens before.
     pub fn next_wakeup(&self) -> Option<Time> {
         match self.life {
@@ -366,6 +381,7 @@ impl Engine {
                 self.queues
                     .next_wakeup()
                     .into_iter()
+                    .chain(self.configuration.next_wakeup())
                     .chain(self.converges.next_wakeup())
                     .chain(self.controllers.next_wakeup())
                     .chain(self.modules.next_mend())
@@ -593,7 +609,7 @@ impl Engine {
                 self.queues.put(&mut self.cx, &queue, End::Front, tasks);
             }
             Next::Wait(reason) => {
-                let is_aside = reason.may_come_from_modules();
+                let is_aside = reason.stands_aside();
                 self.wait(task, &reason, is_aside);
                 return is_aside;
             }
@@ -652,7 +668,9 @@ impl Engine {
         let failure = self.configuration.told(failure, task.module(), read.as_ref());
         let shown = self.configuration.shown(&failure).to_string();
         let is_guest = task.module().is_some_and(|module| self.configuration.namespace_of(module).is_some());
-        let delay = self.queues.fail(&mut self.cx, &mut task, &failure);
+        let policy = self.modules.retry_policy(&task);
+        let Some(mut task) = self.unless_given_up(task, &failure, &policy) else { return };
+        let delay = self.queues.fail(&mut self.cx, &mut task, &failure, &policy);
         self.converges.task_failed(&mut self.cx, &task, &shown);
         let Self { queues, configuration, modules, cx, .. } = self;
         if let TaskKind::ConvergeModules(converge) = &mut task.kind {
@@ -679,6 +697,46 @@ impl Engine {
             task.head.generation = None;
         }
         self.queues.retry_later(self.cx.now, task, failure, delay, is_guest);
+    }
+
+    /// Returns a task that failed if it is tried again. Otherwise does what its files say about that.
+    fn unless_given_up(&mut self, mut task: Task, failure: &Failure, policy: &RetryPolicy) -> Option<Task> {
+        let Some(resort) = policy.ends_after(task.head.failures.saturating_add(1)) else { return Some(task) };
+        let shown = self.configuration.shown(failure).to_string();
+        match (&task.kind, resort) {
+            (TaskKind::ModuleRun(run), _) => {
+                let name = run.module.clone();
+                self.queues.give_up(&mut self.cx, &mut task, failure);
+                self.converges.task_failed(&mut self.cx, &task, &shown);
+                let Self { queues, configuration, modules, cx, .. } = self;
+                modules.run_failed(cx, configuration, &name, failure);
+                if resort == LastResort::Park {
+                    modules.park_runs(cx, configuration, &name, (task.head.failures, failure));
+                }
+                if !task.head.queue.is_main() {
+                    converge::member_ended(queues, &name, task.head.generation, None);
+                }
+                None
+            }
+            (TaskKind::HookRun(run), LastResort::Skip) => {
+                let (_, modules, mut lower) = self.split();
+                modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
+                self.end(task, Some(failure.clone()));
+                None
+            }
+            // Where all modules wait for a run, it is tried again for ever.
+            (TaskKind::HookRun(run), LastResort::Park)
+                if !run.is_synchronization() && task.head.generation.is_none() =>
+            {
+                self.queues.give_up(&mut self.cx, &mut task, failure);
+                let why = format!("it failed {} times, the last time because: {shown}", task.head.failures);
+                task.head.failures = 0;
+                task.head.last_failure = Some(Arc::new(failure.clone()));
+                self.wait(task, &Reason::Parked(why), true);
+                None
+            }
+            _ => Some(task),
+        }
     }
 
     /// Returns what waits for the answer to `run`. An answer that is not wanted leads to nothing.
@@ -932,6 +990,7 @@ impl Engine {
                 lower.queues.cancel_backoff(&queue);
             }
         }
+        lower.queues.take_back_parked(|_| true);
         if !changes.any() || !converges.has_begun() {
             return;
         }

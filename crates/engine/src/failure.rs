@@ -44,6 +44,8 @@ pub enum FailureKind {
     Forbidden,
     /// A hook or script exited with another status than 0.
     HookExit,
+    /// A hook met a limit of what it may use, and was ended.
+    HookLimit,
     /// A hook wrote something that can't be used.
     HookOutput,
     /// A hook or script did not end in time.

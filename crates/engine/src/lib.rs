@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, module_settings, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, retry, module_settings, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
 //!   ◀ source ◀ repository ◀ webhook ◀ election ◀ command ◀ engine
 //! ```
@@ -55,6 +55,7 @@ mod queue;
 mod reconcile;
 mod release_target;
 mod repository;
+mod retry;
 mod secrets;
 mod source;
 mod task;
@@ -105,5 +106,6 @@ pub use package::{
     StoredPackage, WantedVersion,
 };
 pub use release_target::ReleaseTarget;
+pub use retry::{LastResort, RetryPolicy};
 pub use time::Time;
 pub use view::{Footprint, TaskEnd, View};

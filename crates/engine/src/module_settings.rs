@@ -1,4 +1,4 @@
-//! What a module says about itself: the other modules that it waits for, and what becomes of drift.
+//! What a module says about itself: the other modules that it waits for, how it is tried again, and what becomes of drift.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use chart::semver::{Constraint, Version};
 
 use crate::drift_settings::DriftSettings;
 use crate::name::ModuleName;
+use crate::retry::RetryPolicy;
 
 /// How many modules one may require.
 pub const MAX_REQUIREMENTS: usize = 32;
@@ -18,6 +19,8 @@ pub struct ModuleSettings {
     pub requires: Vec<Requirement>,
     /// What is done about objects of its release that others change.
     pub drift: DriftSettings,
+    /// How runs of it that fail are tried again.
+    pub retry: RetryPolicy,
 }
 
 /// A module that another one waits for.

@@ -115,8 +115,8 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
         _ => "warn",
     });
     page.raw("\">").raw(module.phase);
-    if module.maintenance {
-        page.raw("<small>in maintenance</small>");
+    if let Some(maintenance) = &module.maintenance {
+        page.raw("<small>").text(&maintenance.told()).raw("</small>");
     }
     page.raw("</td><td class=\"short\">");
     ago(page, module.since);

@@ -21,7 +21,7 @@ pub(super) struct Rate {
 impl Rate {
     /// Returns a full bucket.
     pub(super) fn new(settings: &Settings) -> Self {
-        let Settings { execution_min_interval: interval, execution_burst: burst, timeout: _ } = *settings;
+        let Settings { execution_min_interval: interval, execution_burst: burst, .. } = *settings;
         let burst = burst.max(1);
         Self { interval, burst, tokens: burst, since: Time::START }
     }
@@ -70,7 +70,7 @@ mod tests {
         Rate::new(&Settings {
             execution_min_interval: Duration::from_secs(interval),
             execution_burst: burst,
-            timeout: None,
+            ..Settings::default()
         })
     }
 

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
+use super::maintenance::Maintenance;
 use super::texts::ConfigTexts;
 use crate::config_object::ConfigObject;
 use crate::failure::Failure;
 use crate::name::{ModuleName, RunId};
 use crate::time::Time;
-
-/// The values of `<key>Maintenance` that switch maintenance on.
-const MAINTENANCE: [&str; 2] = ["NoResourceReconciliation", "noresourcereconciliation"];
 
 /// The ConfigMap and the Secret over it, as they were understood. A bad key keeps what it said before.
 #[derive(Debug, Default)]
@@ -22,7 +21,7 @@ pub(super) struct ConfigMap {
     /// What is in force of the sections that the Secret has a part of.
     pub(super) layers: BTreeMap<String, Layers>,
     pub(super) flags: BTreeMap<String, Flag>,
-    pub(super) maintenance: BTreeSet<String>,
+    pub(super) maintenance: BTreeMap<String, Maintenance>,
     /// What is wrong, by key, and since when.
     pub(super) problems: BTreeMap<(String, ConfigObject), Failure>,
     pub(super) problems_at: BTreeMap<(String, ConfigObject), Time>,
@@ -244,22 +243,34 @@ impl ConfigMap {
         was != flag
     }
 
-    /// Reads `<key>Maintenance` of `object`. Returns whether it says something else than before.
-    pub(super) fn read_maintenance(&mut self, object: ConfigObject, section: &str, key: &str) -> bool {
-        let is_good = |text: &str| text.is_empty() || MAINTENANCE.contains(&text);
-        let text = self.of(object).text(key).map(|text| text.trim());
-        if !text.is_none_or(is_good) {
-            let what = format!("must be {} or empty", MAINTENANCE.first().copied().unwrap_or_default());
+    /// Reads `<key>Maintenance` of `object`. Returns whether it says something else than before. One that `is_over` is none.
+    pub(super) fn read_maintenance(
+        &mut self,
+        object: ConfigObject,
+        (section, key): (&str, &str),
+        is_over: impl Fn(Timestamp) -> bool,
+    ) -> bool {
+        let read = |text: Option<&str>| text.map_or(Ok(None), Maintenance::read);
+        if let Err(what) = read(self.of(object).text(key).map(String::as_str)) {
             self.judge(object, key, Some(object.bad_key(key, &what)));
             return false;
         }
         self.judge(object, key, None);
-        let text = self.of(self.holder(key)).text(key).map(|text| text.trim());
-        match text {
-            None | Some("") => self.maintenance.remove(section),
-            Some(word) if MAINTENANCE.contains(&word) => self.maintenance.insert(section.to_owned()),
-            Some(_) => false,
+        let holder = self.holder(key);
+        // What the other object says can't be used, which was said when it was read.
+        let Ok(maintenance) = read(self.of(holder).text(key).map(String::as_str)) else { return false };
+        let maintenance = maintenance.filter(|it| !it.until.is_some_and(&is_over)).map(|it| Maintenance {
+            // No output shows what the Secret says.
+            reason: it.reason.filter(|_| holder == ConfigObject::ConfigMap),
+            ..it
+        });
+        let was_on = self.maintenance.contains_key(section);
+        let is_on = maintenance.is_some();
+        match maintenance {
+            Some(maintenance) => drop(self.maintenance.insert(section.to_owned(), maintenance)),
+            None => drop(self.maintenance.remove(section)),
         }
+        was_on != is_on
     }
 }
 

@@ -4,6 +4,7 @@ mod config_map;
 mod decision;
 mod flags;
 mod hook_output;
+mod maintenance;
 mod reading;
 mod redaction;
 mod sections;

@@ -17,12 +17,45 @@ use crate::failure::Failure;
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
 use crate::time::Time;
-use crate::view::ConfigProblem;
+use crate::view::{ConfigProblem, MaintenanceView};
 
 impl Configuration {
     /// Returns whether the module with this key is in maintenance.
     pub(crate) fn is_in_maintenance(&self, key: &str) -> bool {
-        self.config_map.maintenance.contains(key)
+        self.config_map.maintenance.contains_key(key)
+    }
+
+    /// Returns a picture of the maintenance of the module with this key, if it is in one.
+    pub(crate) fn maintenance_view(&self, key: &str, now: Time) -> Option<MaintenanceView> {
+        let maintenance = self.config_map.maintenance.get(key)?;
+        Some(MaintenanceView {
+            reason: maintenance.reason.clone(),
+            until: maintenance.until.map(|until| until.to_string()),
+            ends_in: maintenance.until.map(|until| self.config.time_at(until).since(now)),
+        })
+    }
+
+    /// Returns when the next maintenance ends by itself.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        let ends = self.config_map.maintenance.values().filter_map(|maintenance| maintenance.until);
+        ends.min().map(|until| self.config.time_at(until))
+    }
+
+    /// Ends the maintenance of modules whose time is over. Returns them.
+    pub(crate) fn end_maintenance(&mut self, now: Time) -> Vec<ModuleName> {
+        if self.next_wakeup().is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        let config = Arc::clone(&self.config);
+        let mut ended = Vec::new();
+        self.config_map.maintenance.retain(|key, maintenance| {
+            let is_over = maintenance.until.is_some_and(|until| config.time_at(until) <= now);
+            if is_over {
+                ended.extend(self.keys.get(key.as_str()).cloned());
+            }
+            !is_over
+        });
+        ended
     }
 
     /// Returns why a section can't be used that never had good content.
@@ -177,7 +210,8 @@ impl Configuration {
                     }
                 }
                 Owner::Maintenance(section, name) => {
-                    if self.config_map.read_maintenance(object, &section, &key) {
+                    let is_over = |until| self.config.time_at(until) <= cx.now;
+                    if self.config_map.read_maintenance(object, (&section, &key), is_over) {
                         changes.modules.insert(name);
                         changes.keys.push(key);
                     }

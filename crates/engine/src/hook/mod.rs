@@ -12,6 +12,7 @@ pub mod config;
 pub mod context;
 mod domain;
 mod error_list;
+mod limits;
 pub mod log;
 pub mod metric;
 pub mod object_patch;
@@ -22,6 +23,7 @@ pub mod snapshot;
 pub mod spec;
 
 pub use context::{BindingContext, RunContexts, Trigger};
+pub use limits::HookLimits;
 pub use reconcile::ReconcileBinding;
 pub use selection::{MonitorSpec, Selection};
 pub use spec::{

@@ -6,9 +6,11 @@ use std::time::Duration;
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::domain::{is_webhook_name, webhook_id};
+use super::limits::HookLimits;
 use super::reconcile::ReconcileBinding;
 use super::selection::{LabelSelector, MonitorSpec, Selection};
 use crate::name::{CronLine, HookName, QueueName, Scope};
+use crate::retry::RetryPolicy;
 
 /// The queue of a binding that does not ask for one.
 pub const MAIN_QUEUE: &str = "main";
@@ -180,11 +182,21 @@ pub struct Settings {
     pub execution_burst: u32,
     /// The deadline of one run. `None` leaves it to the operator's default.
     pub timeout: Option<Duration>,
+    /// How its runs are tried again that are no part of a run of its module.
+    pub retry: RetryPolicy,
+    /// What one run may use at most. What it does not say is as the options of the operator say.
+    pub limits: HookLimits,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { execution_min_interval: Duration::ZERO, execution_burst: 1, timeout: None }
+        Self {
+            execution_min_interval: Duration::ZERO,
+            execution_burst: 1,
+            timeout: None,
+            retry: RetryPolicy::default(),
+            limits: HookLimits::default(),
+        }
     }
 }
 

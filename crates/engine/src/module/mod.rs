@@ -16,6 +16,7 @@ mod release_places;
 mod release_target;
 mod reload;
 mod requirements;
+mod retries;
 mod run;
 mod state;
 mod view;

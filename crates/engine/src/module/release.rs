@@ -132,7 +132,7 @@ impl Modules {
             "its release was upgraded {LOOP} times within 15 minutes with the same result, each time because of: {cause}{what}; \
              its release is left alone until its values or its chart change, or `module resume {name}`"
         );
-        module.parked = Some(Parked { why: why.clone(), values, content });
+        module.parked = Some(Parked { why: why.clone(), values, content, stops_runs: false });
         self.set_phase(cx, configuration, name, Phase::Parked, Some(why));
     }
 

@@ -109,6 +109,10 @@ impl Modules {
             self.set_phase(lower.cx, lower.configuration, name, Phase::Waiting, Some(why));
             return Some(Next::Gone);
         }
+        if let Some(why) = self.parked_runs(lower.configuration, name) {
+            self.set_phase(lower.cx, lower.configuration, name, Phase::Parked, Some(why));
+            return Some(Next::Gone);
+        }
         let module = self.states.get_mut(name)?;
         if lower.queues.has_stale_run(name) {
             return Some(Next::Wait(Reason::EarlierRun));

@@ -160,6 +160,8 @@ pub(crate) struct Parked {
     pub(super) values: [Arc<Value>; 2],
     /// The files at that time; others end it.
     pub(super) content: u64,
+    /// Whether the module does not run at all, not only its release.
+    pub(super) stops_runs: bool,
 }
 
 impl Phase {

@@ -76,7 +76,7 @@ fn view(
         revision,
         release,
         elsewhere,
-        maintenance: configuration.is_in_maintenance(&spec.key),
+        maintenance: configuration.maintenance_view(&spec.key, now),
         parked: module.parked.as_ref().map(|parked| parked.why.clone()),
         waits: module.reason.clone().filter(|_| module.phase == Phase::Waiting),
         requires: Vec::new(),

@@ -56,6 +56,18 @@ impl Queues {
         }
     }
 
+    /// Makes the parked tasks go on that `wanted` accepts. Returns whether there are any.
+    pub(crate) fn take_back_parked(&mut self, wanted: impl Fn(&Task) -> bool) -> bool {
+        let is_wanted = |aside: &Aside| {
+            matches!(aside.why, Blocked::Waiting { reason: Reason::Parked(_), .. }) && wanted(&aside.task)
+        };
+        let any = self.by_name.values().any(|queue| queue.aside.iter().any(is_wanted));
+        if any {
+            self.bring_back(is_wanted);
+        }
+        any
+    }
+
     /// Makes the tasks go on that wait for others that are aside: one of those came back or went.
     pub(crate) fn take_back_followers(&mut self) {
         self.bring_back(|_| false);

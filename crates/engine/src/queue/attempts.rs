@@ -12,6 +12,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::memory::ShortMemory;
 use crate::name::{QueueName, RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
+use crate::retry::RetryPolicy;
 use crate::task::{Answer, Running, Task, TaskKind};
 use crate::time::Time;
 
@@ -155,24 +156,40 @@ impl Queues {
     }
 
     /// Records and reports that a task failed. Returns how long it waits; [`Queues::retry_later`] puts it back.
-    pub(crate) fn fail(&mut self, cx: &mut Context, task: &mut Task, failure: &Failure) -> Duration {
+    pub(crate) fn fail(
+        &mut self,
+        cx: &mut Context,
+        task: &mut Task,
+        failure: &Failure,
+        policy: &RetryPolicy,
+    ) -> Duration {
+        let delay = self.config.retry_by(policy, task.head.failures.saturating_add(1), task.head.id.number());
+        self.attempt_failed(cx, task, failure, Some(delay));
+        task.head.not_before = Some(cx.now + delay);
+        delay
+    }
+
+    /// Records and reports that a task failed for the last time.
+    pub(crate) fn give_up(&mut self, cx: &mut Context, task: &mut Task, failure: &Failure) {
+        self.attempt_failed(cx, task, failure, None);
+    }
+
+    fn attempt_failed(
+        &mut self,
+        cx: &mut Context,
+        task: &mut Task,
+        failure: &Failure,
+        retry: Option<Duration>,
+    ) {
         note_begun(cx, task);
         let head = &mut task.head;
         let took = cx.now.since(head.begun_at.take().unwrap_or(cx.now));
         head.failures = head.failures.saturating_add(1);
         head.queued_at = cx.now;
         head.failing_since.get_or_insert(cx.now);
-        let delay = self.config.retry_after(head.failures, head.id.number());
-        head.not_before = Some(cx.now + delay);
         self.journal.ended(task, cx.now, took, Ending::Failed(failure.clone()));
-        cx.notify(Notice::TaskFinished {
-            task: task.info(),
-            took,
-            failure: Some(failure.clone()),
-            retry: Some(delay),
-            allowed: false,
-        });
-        delay
+        let failure = Some(failure.clone());
+        cx.notify(Notice::TaskFinished { task: task.info(), took, failure, retry, allowed: false });
     }
 
     /// Records and reports the end of work that is in no queue, which took this long, or its failure with the time until it is

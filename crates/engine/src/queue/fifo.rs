@@ -87,7 +87,7 @@ pub(super) struct Aside {
 impl Aside {
     /// Returns whether it waits for others that are aside, not for something of its own.
     pub(super) fn follows_others(&self) -> bool {
-        matches!(&self.why, Blocked::Waiting { reason, .. } if !reason.may_come_from_modules())
+        matches!(&self.why, Blocked::Waiting { reason, .. } if !reason.stands_aside())
     }
 
     /// Returns until when it waits, if a time ends that.

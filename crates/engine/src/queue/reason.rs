@@ -18,6 +18,8 @@ pub(crate) enum Reason {
     List(String),
     /// Other modules.
     Modules(String),
+    /// Somebody, since all attempts that its hook asks for have failed.
+    Parked(String),
     /// The right to list and watch the kind of a binding.
     Right(String),
     /// Its hook may not run again so soon.
@@ -39,6 +41,7 @@ impl fmt::Display for Reason {
             Self::Kind(kind) => write!(f, "kind {kind} does not exist yet"),
             Self::List(what) => write!(f, "the first list of {what}"),
             Self::Modules(names) => write!(f, "modules {names}"),
+            Self::Parked(why) => f.write_str(why),
             Self::Right(kind) => write!(f, "the right to list and watch kind {kind}"),
             Self::Rate { .. } => f.write_str("executionMinInterval of its hook"),
             Self::Slot => f.write_str("a free place among the running hooks (--max-hooks)"),
@@ -53,6 +56,11 @@ impl Reason {
         matches!(self, Self::Kind(_) | Self::Right(_))
     }
 
+    /// Returns whether who waits for it keeps nobody else of its queue waiting.
+    pub(crate) fn stands_aside(&self) -> bool {
+        self.may_come_from_modules() || matches!(self, Self::Parked(_))
+    }
+
     /// Returns how long it may take until it is seen that the last module has brought what is missing.
     pub(crate) fn patience(&self) -> Duration {
         // A list that was refused is tried again after at most 36 s, and a kind is seen at once.
@@ -62,7 +70,7 @@ impl Reason {
 
     /// Returns whether it does not end by itself: a person has to do something.
     pub(crate) fn needs_help(&self) -> bool {
-        matches!(self, Self::BrokenVersion(_) | Self::Kind(_) | Self::Right(_))
+        matches!(self, Self::BrokenVersion(_) | Self::Kind(_) | Self::Parked(_) | Self::Right(_))
     }
 
     /// Returns what a person can do about it.
@@ -82,6 +90,10 @@ impl Reason {
             }
             Self::Modules(_) => {
                 "look at those modules: `addon-operator why module NAME`".to_owned()
+            }
+            Self::Parked(_) => {
+                "correct the hook or what it needs; it goes on when files or the ConfigMap change, or with `addon-operator module resume NAME`"
+                    .to_owned()
             }
             Self::Right(kind) => format!(
                 "grant the operator's ServiceAccount list and watch of {kind} (RBAC), or switch the module on that does; the task goes on by itself"

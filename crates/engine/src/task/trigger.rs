@@ -42,6 +42,8 @@ pub(crate) enum Trigger {
     KubernetesChangedGlobalValues,
     #[strum(to_string = "Kubernetes-Change-ModuleValues")]
     KubernetesChangedModuleValues,
+    #[strum(to_string = "Maintenance-Ended")]
+    MaintenanceEnded,
     #[strum(to_string = "Operator-PostConvergeCleanup")]
     PostConvergeCleanup,
     /// Something changed that concerns all modules: what the module runs of such a converge say.

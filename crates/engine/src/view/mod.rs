@@ -333,8 +333,8 @@ pub struct ModuleView {
     pub release: &'static str,
     /// Where its release is, or belongs if there is none; `None` for the operator's own namespace.
     pub elsewhere: Option<ReleaseTarget>,
-    /// Whether it is in maintenance.
-    pub maintenance: bool,
+    /// That it is in maintenance, if it is.
+    pub maintenance: Option<MaintenanceView>,
     /// Why its release is left alone, if it is.
     pub parked: Option<String>,
     /// Why it is neither run nor removed, if its chart was never found.
@@ -355,6 +355,26 @@ pub struct ModuleView {
     pub broken_version: Option<Failure>,
     /// Its hooks.
     pub hooks: Vec<HookId>,
+}
+
+/// That the release of a module is left alone because people work on it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MaintenanceView {
+    /// Why, if they said so.
+    pub reason: Option<String>,
+    /// When it ends by itself, in UTC, if it does.
+    pub until: Option<String>,
+    /// How long until then.
+    pub ends_in: Option<Duration>,
+}
+
+impl MaintenanceView {
+    /// Returns until when and why, with what stands before it.
+    pub fn told(&self) -> String {
+        let until = self.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("in maintenance{until}{reason}")
+    }
 }
 
 /// A module that another one requires.

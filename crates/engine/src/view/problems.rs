@@ -51,6 +51,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     for queue in &view.queues {
         problems.extend(queue_problem(queue, format));
         problems.extend(object_problems(queue, format));
+        problems.extend(queue.tasks.iter().filter_map(|task| parked_problem(task, format)));
     }
     problems.extend(remark_problems(view, format));
     for module in &view.modules {
@@ -215,6 +216,19 @@ fn election_problem(election: &ElectionView, format: Format<'_>) -> Option<Probl
     Some(Problem { about: format!("Lease {}", election.lease), what, advice, module: None })
 }
 
+/// Returns what is wrong with a run of a hook that is not tried again by itself.
+fn parked_problem(task: &TaskView, format: Format<'_>) -> Option<Problem> {
+    let hook = task.hook.as_ref().filter(|_| task.is_aside && task.last_failure.is_some())?;
+    let why = task.waits_for.as_ref()?;
+    let since = task.blocked_for.map(span).unwrap_or_default();
+    Some(Problem {
+        about: format!("hook {hook}"),
+        what: format!("is parked for {since}, and its events wait: {}", (format.show)(why)),
+        advice: task.wait_advice.clone()?,
+        module: task.module.clone(),
+    })
+}
+
 /// Returns what is wrong with the objects of a controller. They do not wait for each other, so each may be another problem.
 fn object_problems(queue: &QueueView, format: Format<'_>) -> Vec<Problem> {
     let is_failing = |task: &&TaskView| task.kind == TaskType::ReconcileRun && task.last_failure.is_some();
@@ -264,7 +278,8 @@ fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
     // So is the work on a module source with that, and on an object with its controller.
     let is_told =
         head.kind.is_module_run() || matches!(head.kind, TaskType::AddonsReconcile | TaskType::ReconcileRun);
-    let failure = head.last_failure.as_ref().filter(|_| !is_told)?;
+    let is_parked = head.is_aside && head.hook.is_some() && head.waits_for.is_some();
+    let failure = head.last_failure.as_ref().filter(|_| !is_told && !is_parked)?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();
     let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
@@ -294,6 +309,10 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
     };
     if let Some(why) = &module.parked {
         let what = format!("is parked for {since}: {}", (format.show)(why));
+        if let Some(error) = &module.last_error {
+            let advice = advice::about_module(error, name);
+            return told(what, format!("{advice}; `addon-operator module resume {name}` runs it again"));
+        }
         let advice = format!(
             "`addon-operator module render {name} --diff` shows what its chart changes each time; correct it, then `addon-operator module resume {name}`"
         );

@@ -114,8 +114,12 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
         ("sinceSeconds".to_owned(), json!(module.since.as_secs_f64())),
         ("release".to_owned(), module.release.into()),
         ("revision".to_owned(), module.revision.into()),
-        ("maintenance".to_owned(), module.maintenance.into()),
+        ("maintenance".to_owned(), module.maintenance.is_some().into()),
     ]);
+    if let Some(maintenance) = &module.maintenance {
+        data.insert("maintenanceReason".to_owned(), maintenance.reason.clone().into());
+        data.insert("maintenanceUntil".to_owned(), maintenance.until.clone().into());
+    }
     if let Some(error) = &module.last_error {
         data.insert("lastError".to_owned(), format.failure(error).into());
     }
@@ -286,8 +290,8 @@ fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
         "its new version is broken, see below".to_owned()
     } else if let Some(problem) = &module.config_problem {
         format!("its key of the {} is broken, see below", problem.object)
-    } else if module.maintenance {
-        "in maintenance".to_owned()
+    } else if let Some(maintenance) = &module.maintenance {
+        short(&maintenance.told())
     } else if module.phase == "orphaned" {
         "its directory is gone, see below".to_owned()
     } else if !module.changed_objects.is_empty() {

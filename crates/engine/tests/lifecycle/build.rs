@@ -68,6 +68,12 @@ impl Files {
         self
     }
 
+    /// Gives the files of a module another content.
+    pub(crate) fn content(mut self, name: &str, content: u64) -> Self {
+        self.modules.iter_mut().find(|module| module.name.as_str() == name).unwrap().content = content;
+        self
+    }
+
     /// Makes the last module one without chart.
     pub(crate) fn hooks_only(self) -> Self {
         self.with(|module| module.has_chart = false)

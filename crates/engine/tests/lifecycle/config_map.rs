@@ -349,7 +349,7 @@ fn slip_18c_what_the_config_map_said_about_a_module_is_forgotten_with_its_key() 
         let world = came_back(&[("web", "false")], was_on);
         assert_eq!(world.view().modules[0].enabled, Some(true), "it was on: {was_on}");
         let world = came_back(&[("webMaintenance", "NoResourceReconciliation")], was_on);
-        assert!(!world.view().modules[0].maintenance, "it was on: {was_on}");
+        assert!(world.view().modules[0].maintenance.is_none(), "it was on: {was_on}");
         for (key, text) in [("web", "- : ["), ("webEnabled", "maybe"), ("webMaintenance", "x")] {
             let world = came_back(&[(key, text)], was_on);
             assert_eq!(world.view().config_problems, [], "{key}, it was on: {was_on}");

@@ -37,6 +37,7 @@ mod random_controllers;
 mod reload;
 mod repositories;
 mod requirements;
+mod retries;
 mod scripts_ahead;
 mod secrets;
 mod source_deletions;

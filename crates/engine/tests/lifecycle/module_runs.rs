@@ -475,6 +475,32 @@ fn f_b7_hooks_of_a_module_that_was_read_in_the_second_attempt_are_taken_into_ser
 }
 
 #[test]
+fn maintenance_has_a_reason_and_ends_by_itself_at_its_time() {
+    let text = "{mode: NoResourceReconciliation, reason: the database moves, until: '1970-01-01T00:02:00Z'}";
+    let mut world = World::new(&files().module(10, "web")).settled();
+    world.send_in(100, config(101, &[("webMaintenance", text)]));
+    let trace = world.run_until(60_000);
+    assert!(trace.contains("upgrade web #3 in maintenance"), "{trace}");
+    let told = "in maintenance until 1970-01-01T00:02:00Z: the database moves";
+    let status = world.told(engine::view::status::text);
+    assert!(status.contains(told.get(..50).unwrap()), "{status}");
+    let why = world.told(|view, format| engine::view::why::module(view, "web", format).unwrap().text());
+    assert!(why.contains(told), "{why}");
+    let data = world.told(engine::view::status::data);
+    assert_eq!(data["modules"][0]["maintenanceReason"], json!("the database moves"));
+    // A run before that leaves it alone still, and the first one after it does not.
+    let trace = world.run_until(119_000);
+    assert!(!trace.contains("upgrade"), "{trace}");
+    let trace = world.run();
+    assert!(trace.starts_with("120.000s > timer\n120.000s     upgrade web #4\n"), "{trace}");
+    assert_eq!(world.view().modules[0].maintenance, None);
+    // A time that is over is none, and the key is good.
+    let trace = world.after(100, config(102, &[("webMaintenance", text), ("web", "x: 1")]));
+    assert!(trace.contains("upgrade web") && !trace.contains("in maintenance"), "{trace}");
+    assert!(world.view().config_problems.is_empty());
+}
+
+#[test]
 fn maintenance_is_handed_to_the_release() {
     let mut world = World::new(&full())
         .settled()

@@ -86,6 +86,13 @@ impl<'a> Fields<'a> {
         self.expect(&path, value.as_bool(), "boolean", value)
     }
 
+    /// Asks for an amount: a text or a number.
+    pub(super) fn quantity(&mut self, key: &'static str) {
+        let Some((value, path)) = self.value(key) else { return };
+        let amount = (value.is_string() || value.is_number()).then_some(());
+        self.expect(&path, amount, "string", value);
+    }
+
     /// Returns a whole number, however it is written.
     pub(super) fn integer(&mut self, key: &'static str) -> Option<i64> {
         let (value, path) = self.value(key)?;

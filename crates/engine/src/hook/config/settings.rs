@@ -1,4 +1,4 @@
-//! The section `settings`: how often and how long a hook may run. See docs/hooks.md#configuration-version-1.
+//! The section `settings`: how often and how long a hook may run, and how it is tried again. See docs/hooks.md#configuration-version-1.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use super::report::{Path, Report};
 use crate::duration;
+use crate::hook::limits::HookLimits;
 use crate::hook::spec::Settings;
+use crate::retry::RetryPolicy;
 
 /// Checks the shape of the section.
 pub(super) fn read(fields: &mut Fields<'_>) {
@@ -15,6 +17,20 @@ pub(super) fn read(fields: &mut Fields<'_>) {
     section.string("executionMinInterval");
     section.integer("executionBurst");
     section.string("timeout");
+    if let Some(mut retry) = section.object("retry") {
+        for key in ["delay", "max", "then"] {
+            retry.string(key);
+        }
+        retry.integer("attempts");
+        retry.finish();
+    }
+    if let Some(mut limits) = section.object("limits") {
+        for key in ["memory", "cpu", "processes", "output"] {
+            limits.quantity(key);
+        }
+        limits.boolean("strict");
+        limits.finish();
+    }
     section.finish();
 }
 
@@ -33,8 +49,9 @@ pub(super) fn check(map: &Map<String, Value>, report: &Report) -> Settings {
         Some(text) => {
             settings.execution_min_interval = at_least_zero(nanos("executionMinInterval", text));
         }
-        // A section with nothing but a deadline does not limit how often the hook runs.
-        None if text("timeout").is_some() && !section.contains_key("executionBurst") => {}
+        // A section with something else, as a deadline, does not limit how often the hook runs.
+        None if ["timeout", "retry", "limits"].iter().any(|key| section.contains_key(*key))
+            && !section.contains_key("executionBurst") => {}
         None => report.note(
             &path,
             "executionMinInterval is invalid: it is missing; write how much time must be between two runs, as 30s",
@@ -61,6 +78,18 @@ pub(super) fn check(map: &Map<String, Value>, report: &Report) -> Settings {
             report.note(&path.key("timeout"), format!("timeout is invalid: \"{text}\" is not positive"));
         }
         settings.timeout = Some(at_least_zero(nanos));
+    }
+    if let Some(Value::Object(retry)) = section.get("retry") {
+        match RetryPolicy::read(retry) {
+            Ok(retry) => settings.retry = retry,
+            Err(error) => report.note(&path.key("retry"), format!("retry is invalid: {error}")),
+        }
+    }
+    if let Some(Value::Object(limits)) = section.get("limits") {
+        match HookLimits::read(limits) {
+            Ok(limits) => settings.limits = limits,
+            Err(error) => report.note(&path.key("limits"), format!("limits is invalid: {error}")),
+        }
     }
     settings
 }

@@ -50,6 +50,10 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
             let grep = if task.is_empty() { String::new() } else { format!(" (task.id={task})") };
             format!("read in the log what {whose} printed{grep}, and correct it or what it needs; it is tried again by itself")
         }
+        FailureKind::HookLimit => {
+            "correct what the hook needs so much for; settings.limits in its configuration or --hook-limits gives it more"
+                .to_owned()
+        }
         FailureKind::HookOutput => {
             "correct what the hook writes; nothing of it took effect, it is tried again by itself".to_owned()
         }

@@ -188,6 +188,13 @@ fn on(
     if let Some(why) = &module.parked {
         answer.state = "parked";
         answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));
+        if let Some(error) = &module.last_error {
+            answer.advice.push(advice::about_module(error, name));
+            answer
+                .advice
+                .push(format!("then `addon-operator module resume {name}`, if nothing of it changed"));
+            return;
+        }
         answer.advice.push(format!(
             "`addon-operator module render {name} --diff` shows what the chart changes each time"
         ));
@@ -346,8 +353,9 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
     for unwatched in &module.unwatched_kinds {
         fact("not watched", format!("{} of its release: {}", unwatched.kind, unwatched.why));
     }
-    if module.maintenance {
-        fact("maintenance", format!("{}Maintenance is set: its release is left alone", module.key));
+    if let Some(maintenance) = &module.maintenance {
+        let told = maintenance.told();
+        fact("maintenance", format!("{}Maintenance is set, its release is left alone; {told}", module.key));
     }
     if module.phase != "failed"
         && let Some(error) = &module.last_error

@@ -135,7 +135,7 @@ fn settings_have_defaults_and_bounds() {
     let interval = |interval, burst| Settings {
         execution_min_interval: Duration::from_secs(interval),
         execution_burst: burst,
-        timeout: None,
+        ..Settings::default()
     };
     assert_eq!(valid("configVersion: v1").settings, interval(0, 1));
     assert_eq!(settings("{executionMinInterval: 20s}"), interval(20, 1));

@@ -107,6 +107,7 @@ fn every_property_of_a_kubernetes_binding_is_read() {
         execution_min_interval: Duration::from_secs(30),
         execution_burst: 3,
         timeout: Some(Duration::from_mins(1)),
+        ..Settings::default()
     };
     assert_eq!(spec.settings, settings);
 }

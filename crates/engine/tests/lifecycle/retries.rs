@@ -1,0 +1,134 @@
+//! How modules and hooks that fail are tried again: `retry` in their files.
+
+use engine::hook::WatchEvent;
+use engine::view::{status, why};
+use engine::{Command, CommandId, Config, Event, LastResort, Notice, RetryPolicy};
+
+use crate::build::{Files, config, files, reread};
+use crate::world::World;
+
+fn policy(attempts: u32, then: LastResort) -> RetryPolicy {
+    RetryPolicy { delay: Some(std::time::Duration::from_secs(2)), max: None, attempts: Some(attempts), then }
+}
+
+/// `web` has a hook that may fail, and `api` comes behind it.
+fn web(then: LastResort) -> Files {
+    files()
+        .module(10, "web")
+        .hook("before.sh", "beforeHelm: 1")
+        .with(move |module| module.settings.retry = policy(3, then))
+        .module(20, "api")
+}
+
+fn phase(world: &World, name: &str) -> &'static str {
+    let modules = world.view().modules;
+    modules.iter().find(|module| module.name.as_str() == name).unwrap().phase
+}
+
+fn runs(trace: &str, hook: &str) -> usize {
+    trace.matches(&format!("run hook {hook}")).count()
+}
+
+fn resume(name: &str) -> Event {
+    Event::Commanded { id: CommandId::new(1), command: Command::ResumeModule(name.into()) }
+}
+
+#[test]
+fn a_module_that_is_skipped_stays_failed_and_lets_the_others_run() {
+    let mut world = World::new(&web(LastResort::Skip)).fails("web/before.sh", 3);
+    let trace = world.run();
+    assert_eq!(runs(&trace, "web/before.sh"), 3, "{trace}");
+    assert!(
+        trace.contains("2.010s > timer") && trace.contains("4.020s > timer"),
+        "every two seconds: {trace}"
+    );
+    assert!(trace.contains("upgrade api") && !trace.contains("upgrade web"), "{trace}");
+    assert_eq!((phase(&world, "web"), phase(&world, "api")), ("failed", "running"));
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::Ready)), 1);
+    let trace = world.after(10, config(200, &[("web", "x: 1")]));
+    assert_eq!((runs(&trace, "web/before.sh"), phase(&world, "web")), (1, "running"), "{trace}");
+}
+
+#[test]
+fn a_module_that_is_parked_waits_for_other_values_or_files_or_a_person() {
+    for (repair, name) in [
+        (config(200, &[("web", "x: 1")]), "values"),
+        (reread(&web(LastResort::Park).content("web", 2)), "files"),
+        (resume("web"), "a person"),
+    ] {
+        let mut world = World::new(&web(LastResort::Park)).fails("web/before.sh", 3).settled();
+        assert_eq!((phase(&world, "web"), phase(&world, "api")), ("parked", "running"), "{name}");
+        let told = world.told(status::text);
+        assert!(told.contains("its run failed 3 times, the last time because: exit status 1"), "{told}");
+        let why = world.told(|view, format| why::module(view, "web", format).unwrap().text());
+        assert!(why.contains("module resume web"), "{why}");
+        let quiet = world.after(10, Event::Commanded { id: CommandId::new(2), command: Command::Converge });
+        assert_eq!((runs(&quiet, "web/before.sh"), phase(&world, "web")), (0, "parked"), "{name}: {quiet}");
+        world.after(10, repair);
+        assert_eq!(phase(&world, "web"), "running", "{name}");
+    }
+}
+
+#[test]
+fn parallel_modules_do_not_wait_for_one_that_is_given_up() {
+    let files = files()
+        .module(10, "web")
+        .hook("before.sh", "beforeHelm: 1")
+        .with(|module| module.settings.retry = policy(2, LastResort::Skip))
+        .module(10, "api")
+        .module(20, "late");
+    let config = Config { module_concurrency: 2, ..Config::default() };
+    let mut world = World::with_config(&files, config).fails("web/before.sh", 2);
+    let trace = world.run();
+    assert!(trace.contains("upgrade late"), "{trace}");
+    assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{:?}", world.view().queues);
+}
+
+/// `web` has a hook for events and another one behind it in the same queue.
+fn watching(retry: &str) -> Files {
+    let config = |name: &str, settings: &str| {
+        format!(
+            "{{{settings} kubernetes: [{{name: {name}, kind: Pod, executeHookOnSynchronization: false, queue: side}}]}}"
+        )
+    };
+    files()
+        .module(10, "web")
+        .hook("a.sh", &config("a", &format!("settings: {{retry: {retry}}},")))
+        .hook("b.sh", &config("b", ""))
+}
+
+#[test]
+fn a_hook_that_is_skipped_loses_that_run_and_no_other() {
+    let mut world =
+        World::new(&watching("{delay: 1s, attempts: 2, then: skip}")).settled().fails("web/a.sh", 2);
+    world =
+        world.change(100, "Pod", WatchEvent::Added, "one").change(20_000, "Pod", WatchEvent::Added, "two");
+    let trace = world.run();
+    assert_eq!((runs(&trace, "web/a.sh"), runs(&trace, "web/b.sh")), (3, 2), "{trace}");
+    assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()));
+}
+
+#[test]
+fn a_hook_that_is_parked_keeps_its_events_until_it_is_mended_and_holds_up_nobody() {
+    for (repair, name) in [
+        (config(200, &[("web", "x: 1")]), "the ConfigMap"),
+        (reread(&watching("{delay: 1s, attempts: 2, then: park}").content("web", 2)), "files"),
+        (resume("web"), "a person"),
+    ] {
+        let mut world =
+            World::new(&watching("{delay: 1s, attempts: 2, then: park}")).settled().fails("web/a.sh", 2);
+        world = world.change(100, "Pod", WatchEvent::Added, "one").change(
+            20_000,
+            "Pod",
+            WatchEvent::Added,
+            "two",
+        );
+        let trace = world.run();
+        assert_eq!((runs(&trace, "web/a.sh"), runs(&trace, "web/b.sh")), (2, 2), "{name}: {trace}");
+        let told = world.told(status::text);
+        assert!(told.contains("! hook web/a.sh is parked"), "{told}");
+        let trace = world.after(10, repair);
+        assert_eq!(runs(&trace, "web/a.sh"), 1, "both events in one run, {name}: {trace}");
+        assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{name}");
+    }
+}
