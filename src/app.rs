@@ -499,6 +499,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
             .filter(|name| !name.is_empty())
             .map(ReleaseName::from),
         started_at: Timestamp::now(),
+        time_zone: jiff::tz::TimeZone::system(),
         quote_values: false,
         source_workers: settings.sources.workers,
         are_source_kinds_served: true,

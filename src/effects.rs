@@ -157,7 +157,9 @@ impl Effects for Adapters {
                 self.drop_bundles(run, (registry, others), inbox);
             }
             Effect::FetchIndex { run, request } => self.fetch_index(run, *request, inbox),
-            Effect::FetchSource { run, source, spec } => self.fetch(run, source, spec, inbox),
+            Effect::FetchSource { run, source, spec, is_refresh } => {
+                self.fetch((run, source, spec), is_refresh, inbox);
+            }
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
             Effect::LoadModules { run, registry, lost } => self.load_modules(run, (registry, lost), inbox),
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
@@ -270,12 +272,24 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::ModulesLoaded { run, outcome: Err(failure) });
     }
 
-    fn fetch(&self, run: RunId, source: SourceKey, spec: Arc<SourceSpec>, inbox: &Inbox) {
+    fn fetch(
+        &self,
+        (run, source, spec): (RunId, SourceKey, Arc<SourceSpec>),
+        is_refresh: bool,
+        inbox: &Inbox,
+    ) {
         let (sources, running) = (Arc::clone(&self.sources), self.running.clone());
         let cancel = self.running.add(run);
         let work = async move {
+            let fetched = async {
+                if is_refresh {
+                    sources.refresh(&source, &spec).await
+                } else {
+                    sources.fetch(&source, &spec).await
+                }
+            };
             let outcome = tokio::select! {
-                outcome = sources.fetch(&source, &spec) => outcome,
+                outcome = fetched => outcome,
                 Ok(()) = cancel => {
                     Err(Failure::new(FailureKind::Cancelled, format!("{source} is not fetched any more")))
                 }

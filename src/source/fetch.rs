@@ -83,8 +83,9 @@ impl Fetcher {
         &self,
         key: &SourceKey,
         spec: &SourceSpec,
+        is_refresh: bool,
     ) -> Result<(Fetched, Vec<Pin>), Failure> {
-        let pass = Pass::default();
+        let pass = Pass::new(is_refresh);
         let repositories = spec.repositories.iter().map(|repository| self.repository(&pass, key, repository));
         let (mut fetched, mut pins) = (Fetched::default(), Vec::new());
         for outcome in futures::future::join_all(repositories).await {
@@ -137,8 +138,8 @@ impl Fetcher {
             IndexUrl::Http(_) => None,
             IndexUrl::Git(url) => Some(pass.checkout(url)),
         };
-        let index = match (&index_url, &checkout) {
-            (IndexUrl::Git(url), Some(checkout)) => self.index_in(checkout, url.path()).await?,
+        let (index, is_unchanged) = match (&index_url, &checkout) {
+            (IndexUrl::Git(url), Some(checkout)) => (self.index_in(checkout, url.path()).await?, false),
             (IndexUrl::Http(url), _) => self.index(url).await?,
             (IndexUrl::Git(_), None) => return Err(fetching("the repository is not there".to_owned())),
         };
@@ -164,8 +165,10 @@ impl Fetcher {
         let missing = selection.missing.iter().map(|include| absent(include));
         let mut addons: Vec<FetchedAddon> = Vec::with_capacity(wanted.len());
         let mut pins = Vec::new();
-        let asking: Vec<_> =
-            wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), wanted)).collect();
+        let is_known = pass.is_refresh && is_unchanged;
+        let asking =
+            wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), wanted, is_known));
+        let asking: Vec<_> = asking.collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         for (wanted, outcome) in wanted.iter().zip(outcomes) {
             let mut privileged = Vec::new();
@@ -232,7 +235,8 @@ impl Fetcher {
         }
     }
 
-    async fn index(&self, url: &HttpUrl) -> Result<Arc<Index>, RepositoryStop> {
+    /// Returns an index, and whether it is the one that was fetched before.
+    async fn index(&self, url: &HttpUrl) -> Result<(Arc<Index>, bool), RepositoryStop> {
         let fetching =
             |message: String| RepositoryStop::Repository(RepositoryReason::FetchingIndexError, message);
         let hash = UrlHash::of(url);
@@ -244,7 +248,7 @@ impl Fetcher {
         let spool = spool.map_err(|error| RepositoryStop::Ours(error.failure()))?;
         let answer = self.observed(url, self.http.get(get, spool)).await;
         let (spool, validator) = match (answer, known) {
-            (Ok(Answer::Unchanged), Some((_, index))) => return Ok(index),
+            (Ok(Answer::Unchanged), Some((_, index))) => return Ok((index, true)),
             (Ok(Answer::Unchanged), None) => return Err(fetching("the index is not there".to_owned())),
             (Ok(Answer::New(spool, validator)), _) => (spool, validator),
             (Err(error), _) if error.is_ours() => {
@@ -261,10 +265,17 @@ impl Fetcher {
         let parsed = self.in_turn(parse).await.and_then(|parsed| parsed).map_err(RepositoryStop::Ours)?;
         let index = Arc::new(parsed.map_err(|error| fetching(error.to_string()))?);
         self.cache.put_index(hash, validator, &index);
-        Ok(index)
+        Ok((index, false))
     }
 
-    async fn addon(&self, index: &IndexUrl, checkout: Option<&Checkout>, wanted: &Wanted) -> Outcome {
+    /// Returns the bundle of a line. `is_known` says that one which was fetched before is not asked for.
+    async fn addon(
+        &self,
+        index: &IndexUrl,
+        checkout: Option<&Checkout>,
+        wanted: &Wanted,
+        is_known: bool,
+    ) -> Outcome {
         let loading = |message: String| Stop::Addon(AddonReason::LoadingError, message);
         let fetching = |message: String| Stop::Addon(AddonReason::FetchingError, message);
         let line = &wanted.line;
@@ -277,7 +288,7 @@ impl Fetcher {
         let expected = expected.transpose().map_err(|error| fetching(error.to_string()))?;
         let (digest, pin, verdict) = match (url, checkout, expected) {
             (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, digest).await?,
-            (BundleUrl::Http(url), _, None) => self.any_bundle(&url).await?,
+            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, is_known).await?,
             (BundleUrl::Directory(path), Some(checkout), expected) => {
                 self.bundle_in(checkout, &path, expected.as_ref()).await?
             }
@@ -300,12 +311,15 @@ impl Fetcher {
     }
 
     /// Returns the bundle that is at this URL now.
-    async fn any_bundle(&self, url: &HttpUrl) -> Result<(Digest, Pin, Verdict), Stop> {
+    async fn any_bundle(&self, url: &HttpUrl, is_known: bool) -> Result<(Digest, Pin, Verdict), Stop> {
         let hash = UrlHash::of(url);
         let mut known = None;
         if let Some((validator, digest)) = self.cache.bundle(hash) {
             let pin = self.store.pin(&digest);
             known = self.stored(&digest).await?.map(|verdict| (validator, (digest, pin, verdict)));
+        }
+        if let Some((_, bundle)) = known.take_if(|_| is_known) {
+            return Ok(bundle);
         }
         let limit = MAX_PACKED_BYTES as u64;
         let get = Get { url, known: known.as_ref().map(|(validator, _)| validator), limit };
@@ -453,7 +467,12 @@ fn absent(include: &Include) -> FetchedAddon {
     let what = if version.is_empty() { include.name.clone() } else { format!("{} {version}", include.name) };
     let problem = AddonProblem {
         reason: AddonReason::FetchingError,
-        message: format!("the index has no {what}: correct spec.repositories[].include, or publish it"),
+        message: match include.problem() {
+            Some(problem) => {
+                format!("the version of {}: {problem}: correct spec.repositories[].include", include.name)
+            }
+            None => format!("the index has no {what}: correct spec.repositories[].include, or publish it"),
+        },
     };
     FetchedAddon {
         name: include.name.clone(),

@@ -107,7 +107,17 @@ impl Sources {
     /// Those of the API server and of our own disk. What is wrong with a repository or a bundle is in the result.
     pub async fn fetch(&self, key: &SourceKey, spec: &SourceSpec) -> Result<Fetched, Failure> {
         // The blobs stay fresh when the pins go: the engine hears of them a moment later.
-        self.fetcher.fetch(key, spec).await.map(|(fetched, _pins)| fetched)
+        self.fetcher.fetch(key, spec, false).await.map(|(fetched, _pins)| fetched)
+    }
+
+    /// Does the same for who looks again without being asked: while an index did not change, bundles that were fetched before
+    /// are not asked for.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sources::fetch`].
+    pub async fn refresh(&self, key: &SourceKey, spec: &SourceSpec) -> Result<Fetched, Failure> {
+        self.fetcher.fetch(key, spec, true).await.map(|(fetched, _pins)| fetched)
     }
 
     /// Writes the bundles that are missing in the cluster, then the registry. Those that are `lost` can't be written.

@@ -32,6 +32,9 @@ async fn what_did_not_change_costs_one_small_request() {
     assert_eq!(repository.asked(), [(index_path.clone(), 200), (web_path.clone(), 200)]);
     assert_eq!(sources.fetch(&key(), &of).await.unwrap(), first);
     assert_eq!(repository.asked(), [(index_path.clone(), 304), (web_path.clone(), 304)]);
+    // Who looks again without being asked takes an index that did not change at its word.
+    assert_eq!(sources.refresh(&key(), &of).await.unwrap(), first);
+    assert_eq!(repository.asked(), [(index_path.clone(), 304)]);
     // New bytes under the same version are seen.
     let changed = module("web", "1.0.0", "goodbye");
     repository.put(&web_path, Reply::File(changed.clone()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::extenders::Extenders;
 use crate::hook::spec::FailurePolicy;
@@ -59,6 +60,8 @@ pub struct Config {
     /// The time of day at [`Time::START`](crate::Time::START). The engine asks no clock: times of day in the status of
     /// objects are this and the time since. They are for people, and nothing is decided by them.
     pub started_at: Timestamp,
+    /// Where crontab lines of update windows are read that name no time zone.
+    pub time_zone: TimeZone,
     /// Whether notices may quote values. They end in the log.
     pub quote_values: bool,
     /// How the API server asks hooks; `None` if it never does.
@@ -157,6 +160,7 @@ impl Default for Config {
             chart_workers: 0,
             are_repository_kinds_served: true,
             started_at: Timestamp::UNIX_EPOCH,
+            time_zone: TimeZone::UTC,
             quote_values: false,
             webhooks: None,
             election: None,
@@ -214,9 +218,13 @@ impl Config {
 
     /// Returns the time of day at a moment, in seconds, as objects write it.
     pub(crate) fn time_of_day(&self, at: Time) -> String {
+        self.timestamp(at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Returns what the clock on the wall shows at a moment.
+    pub(crate) fn timestamp(&self, at: Time) -> Timestamp {
         let passed = jiff::SignedDuration::try_from(at.since_start()).unwrap_or_default();
-        let time = self.started_at.checked_add(passed).unwrap_or(self.started_at);
-        time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        self.started_at.checked_add(passed).unwrap_or(self.started_at)
     }
 
     /// Returns the time of day that long before a moment, in seconds, as objects write it.

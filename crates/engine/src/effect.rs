@@ -101,6 +101,8 @@ pub enum Effect {
         source: SourceKey,
         /// What it asks for.
         spec: Arc<SourceSpec>,
+        /// Whether nobody asked for it: bundles that were fetched before are not asked for while their index did not change.
+        is_refresh: bool,
     },
     /// Stop watching the objects of a release.
     ForgetRelease {

@@ -64,11 +64,11 @@ pub mod view;
 mod webhook;
 
 pub use addon::{
-    AddonProblem, AddonReason, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
+    AddonProblem, AddonReason, Approval, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
     FetchedAddon, FetchedRepository, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, ModuleLink,
     NotADigest, RegisteredAddon, RegisteredAddons, Registry, RegistryError, RepositoryProblem,
     RepositoryReason, RepositorySpec, SecretName, SourceKey, SourceKind, SourceReference, SourceSpec,
-    SpecError,
+    SpecError, UpdateWindow,
 };
 pub use binding::{Tally, WatchedObjects};
 pub use catalog::{

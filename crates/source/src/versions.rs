@@ -1,10 +1,11 @@
 //! Which version of an addon becomes a module.
 //!
 //! Without `include` every addon of the index is wanted. Of an addon's versions one is chosen: the highest that is no
-//! pre-release, or the highest pre-release if there is nothing else. An `include` chooses one version exactly, or leaves
-//! the choice as it is; then only addons that are included are wanted. Their other versions stay in the list, not chosen.
+//! pre-release, or the highest pre-release if there is nothing else. An `include` chooses one version exactly, or the
+//! highest in a range, or leaves the choice as it is; then only addons that are included are wanted. Their other versions
+//! stay in the list, not chosen.
 
-use chart::semver::Version;
+use chart::semver::{Constraint, Version};
 
 use crate::digest::Digest;
 use crate::index::{Entry, Index, Line};
@@ -14,7 +15,7 @@ use crate::index::{Entry, Index, Line};
 pub struct Include {
     /// The name in the index.
     pub name: String,
-    /// The version; none means the highest.
+    /// The version, or a range of which the highest is meant; none means the highest of all.
     pub version: Option<String>,
     /// The digest that the chosen version's packed bundle must have.
     pub digest: Option<Digest>,
@@ -40,6 +41,45 @@ pub struct Selection<'i> {
     pub missing: Vec<&'i Include>,
 }
 
+/// What the version of an include means.
+enum Wanted<'i> {
+    Highest,
+    Exactly(&'i str),
+    In(Constraint),
+}
+
+impl Include {
+    /// Returns why its version is neither a version nor a range, if it is not.
+    pub fn problem(&self) -> Option<String> {
+        let text = self.version.as_deref()?;
+        let error = Version::parse(text).err().and_then(|_| Constraint::parse(text).err())?;
+        Some(format!("{text:?} is neither a version nor a range such as ~1.2 or '>=1.4 <2': {error}"))
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        let Some(text) = self.version.as_deref() else { return Wanted::Highest };
+        // What is a version means that one, also where Helm would read a range: `1.9` is `1.9.0`.
+        match Version::parse(text).is_err().then(|| Constraint::parse(text)) {
+            Some(Ok(range)) => Wanted::In(range),
+            Some(Err(_)) | None => Wanted::Exactly(text),
+        }
+    }
+
+    /// Returns the position of the line that it chooses. Lines are those of its addon, sorted.
+    fn position(&self, lines: &[Line]) -> Option<usize> {
+        match self.wanted() {
+            Wanted::Highest => highest(lines),
+            Wanted::Exactly(wanted) => lines.iter().position(|line| is_version(line, wanted)),
+            Wanted::In(range) => {
+                // A line with this very text is meant, which can't be used.
+                let text = self.version.as_deref().unwrap_or_default();
+                let literally = lines.iter().position(|line| line.outcome.is_err() && line.version == text);
+                literally.or_else(|| lines.iter().rposition(|line| is_in(line, &range)))
+            }
+        }
+    }
+}
+
 impl<'i> Selection<'i> {
     /// Chooses from an index.
     pub fn new(index: &'i Index, include: &'i [Include]) -> Self {
@@ -58,12 +98,8 @@ impl<'i> Selection<'i> {
 
     /// Adds the versions of one addon. Of several that are included the highest is chosen; lines are sorted.
     fn add(&mut self, lines: &'i [Line], included: &[&'i Include]) {
-        let position = |include: &&Include| match include.version.as_deref() {
-            Some(wanted) => lines.iter().position(|line| is_version(line, wanted)),
-            None => highest(lines),
-        };
         let is_usable = |place: usize| lines.get(place).is_some_and(|line| line.outcome.is_ok());
-        let places = included.iter().filter_map(|include| Some((position(include)?, *include)));
+        let places = included.iter().filter_map(|include| Some((include.position(lines)?, *include)));
         // One that can't be used is chosen only where nothing else is included: its problem is that of the addon.
         let is_candidate = |place: usize| included.len() == 1 || is_usable(place);
         let best = places.filter(|(place, _)| is_candidate(*place)).max_by_key(|(place, _)| *place);
@@ -83,9 +119,12 @@ impl<'i> Selection<'i> {
     fn has(&self, include: &Include) -> bool {
         let mut lines =
             self.choices.iter().map(|choice| choice.line).filter(|line| line.name == include.name);
-        match &include.version {
-            Some(wanted) => lines.any(|line| is_version(line, wanted)),
-            None => lines.next().is_some(),
+        match include.wanted() {
+            Wanted::Highest => lines.next().is_some(),
+            Wanted::Exactly(wanted) => lines.any(|line| is_version(line, wanted)),
+            Wanted::In(range) => {
+                lines.any(|line| is_in(line, &range) || Some(&line.version) == include.version.as_ref())
+            }
         }
     }
 }
@@ -97,6 +136,11 @@ fn is_version(line: &Line, wanted: &str) -> bool {
         (Ok(_), Err(_)) => false,
         (Err(_), _) => line.version == wanted,
     }
+}
+
+/// Reports whether the version of a line can be used, and is in a range.
+fn is_in(line: &Line, range: &Constraint) -> bool {
+    line.outcome.as_ref().is_ok_and(|entry| range.matches(&entry.version))
 }
 
 /// Returns the position of the highest version that is no pre-release, else of the highest one. Lines are sorted.
@@ -146,6 +190,27 @@ mod tests {
         let (choices, missing) = chosen(INDEX, &[include("a", Some("v1.9")), include("b", None)]);
         assert_eq!(choices, ["a 1.9.0*", "a 1.10.0", "a 2.0.0-rc.1", "a x", "b 1.0.0-2", "b 1.0.0-10*"]);
         assert_eq!(missing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_range_chooses_the_highest_in_it_as_helm_does() {
+        for (range, expected) in [
+            ("~1.9", "1.9.0"),
+            (">=1.9 <2", "1.10.0"),
+            ("1.x", "1.10.0"),
+            ("^1.2 || ^2", "1.10.0"),
+            (">=2.0.0-0", "2.0.0-rc.1"),
+            (">=1.9.0-0", "2.0.0-rc.1"),
+        ] {
+            let (choices, missing) = chosen(INDEX, &[include("a", Some(range))]);
+            let chosen: Vec<_> = choices.iter().filter_map(|choice| choice.strip_suffix('*')).collect();
+            assert_eq!((chosen, missing), (vec![&*format!("a {expected}")], Vec::new()), "{range}");
+        }
+        let (choices, missing) = chosen(INDEX, &[include("a", Some(">=2"))]);
+        assert!(choices.iter().all(|choice| !choice.ends_with('*')) && missing == ["a"], "{choices:?}");
+        assert_eq!(include("a", Some(">=2")).problem(), None);
+        let problem = include("a", Some("latest")).problem().unwrap();
+        assert!(problem.starts_with("\"latest\" is neither a version nor a range"), "{problem}");
     }
 
     #[test]

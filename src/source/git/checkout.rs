@@ -36,15 +36,24 @@ impl Checkout {
 }
 
 /// The checkouts of one pass. Each is gone when nobody in the pass needs it any more.
-#[derive(Debug, Default)]
-pub(in crate::source) struct Pass(Mutex<BTreeMap<UrlHash, Weak<Checkout>>>);
+#[derive(Debug)]
+pub(in crate::source) struct Pass {
+    checkouts: Mutex<BTreeMap<UrlHash, Weak<Checkout>>>,
+    /// Whether bundles that were fetched before are not asked for while their index did not change.
+    pub(in crate::source) is_refresh: bool,
+}
 
 impl Pass {
+    /// Returns a pass that has fetched nothing yet.
+    pub(in crate::source) fn new(is_refresh: bool) -> Self {
+        Self { checkouts: Mutex::default(), is_refresh }
+    }
+
     /// Returns the checkout that a URL names.
     pub(in crate::source) fn checkout(&self, url: &GitUrl) -> Arc<Checkout> {
         let depth = url.depth().map(|depth| depth.to_string()).unwrap_or_default();
         let hash = UrlHash::of(url.repository()).with(url.reference().unwrap_or_default());
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.checkouts.lock().unwrap_or_else(PoisonError::into_inner);
         let place = known.entry(hash.with(&depth)).or_default();
         if let Some(checkout) = place.upgrade() {
             return checkout;

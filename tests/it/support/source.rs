@@ -105,13 +105,7 @@ pub(crate) fn spec(urls: &[String]) -> SourceSpec {
 }
 
 pub(crate) fn spec_of(repositories: Vec<RepositorySpec>) -> SourceSpec {
-    SourceSpec {
-        repositories,
-        reprocess_request: 0,
-        failure_policy: engine::FailurePolicy::default(),
-        deletion_policy: engine::DeletionPolicy::default(),
-        auto_enable: false,
-    }
+    SourceSpec { repositories, ..SourceSpec::default() }
 }
 
 /// Returns the addons of the first repository.

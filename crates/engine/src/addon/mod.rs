@@ -14,6 +14,7 @@ mod key;
 mod registry;
 mod shown_url;
 mod spec;
+mod update;
 
 pub use bundle::{Bundle, BundleKind, Digest, ModuleLink, NotADigest};
 pub use fetched::{
@@ -27,3 +28,4 @@ pub use spec::{
     DeletionPolicy, FailurePolicy, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, RepositorySpec,
     SecretName, SourceSpec, SpecError,
 };
+pub use update::{Approval, UpdateWindow};

@@ -1,11 +1,14 @@
 //! What a configuration of sources asks for. See docs/sources.md.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Digest, SourceKind};
+use super::{Approval, Digest, SourceKey, SourceKind, UpdateWindow, update};
+use crate::duration;
 
 /// How many repositories a configuration may have.
 pub const MAX_REPOSITORIES: usize = 100;
@@ -13,6 +16,8 @@ pub const MAX_REPOSITORIES: usize = 100;
 pub const MAX_INCLUDES: usize = 500;
 /// How many bytes a URL may have.
 pub const MAX_URL: usize = 4096;
+/// How many configurations one may depend on.
+const MAX_DEPENDENCIES: usize = 50;
 
 /// What a configuration asks for, read from the object's spec.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -27,6 +32,16 @@ pub struct SourceSpec {
     pub deletion_policy: DeletionPolicy,
     /// Whether what a bundle says about `<key>Enabled` counts. Always false in a namespace.
     pub auto_enable: bool,
+    /// How often it is fetched again by itself; `None` means never.
+    pub update_interval: Option<Duration>,
+    /// Whether nothing is done for it until it is deleted.
+    pub is_suspended: bool,
+    /// The configurations that have to be ready before it is processed.
+    pub depends_on: Vec<SourceKey>,
+    /// When bundles of its modules may be replaced; empty means always.
+    pub windows: Vec<UpdateWindow>,
+    /// Who says that bundles of its modules may be replaced.
+    pub approval: Approval,
 }
 
 /// A repository.
@@ -54,7 +69,7 @@ pub struct SecretName {
 pub struct Include {
     /// Its name.
     pub name: String,
-    /// Exactly this version; `None` means the highest.
+    /// Exactly this version, or the highest in this range; `None` means the highest of all.
     pub version: Option<String>,
     /// The digest that the bundle of the version which becomes the module must have.
     pub digest: Option<Digest>,
@@ -91,6 +106,14 @@ pub enum SpecError {
         /// What is expected there.
         expected: &'static str,
     },
+    /// Something has the right type, and can't be read.
+    #[error("{path}: {why}; correct the spec")]
+    Unreadable {
+        /// Where.
+        path: String,
+        /// Why, in a few words.
+        why: String,
+    },
     /// A list or a text is too long.
     #[error("{path} is longer than {limit}; split the configuration")]
     TooLong {
@@ -113,6 +136,7 @@ impl SourceSpec {
             failure_policy: failure.unwrap_or(FailurePolicy::Retain),
             deletion_policy: deletion
                 .map_or_else(DeletionPolicy::default, |policy| policy.unwrap_or(DeletionPolicy::Retain)),
+            is_suspended: spec.get("suspend").and_then(Value::as_bool).unwrap_or(false),
             ..Self::default()
         }
     }
@@ -127,6 +151,9 @@ impl SourceSpec {
         let list = fields.list("repositories", MAX_REPOSITORIES)?;
         let read = |(n, value)| RepositorySpec::read(namespace, &format!("spec.repositories[{n}]"), value);
         let policies = "Retain or Remove";
+        let dependencies = fields.list("dependsOn", MAX_DEPENDENCIES)?.iter().enumerate();
+        let windows = fields.list("windows", update::MAX_WINDOWS)?.iter().enumerate();
+        let flag = |name| fields.parsed(name, "true or false", Value::as_bool).map(Option::unwrap_or_default);
         Ok(Self {
             repositories: list.iter().enumerate().map(read).collect::<Result<_, _>>()?,
             reprocess_request: fields.parsed("reprocessRequest", "a number", Value::as_i64)?.unwrap_or(0),
@@ -136,10 +163,65 @@ impl SourceSpec {
             deletion_policy: fields
                 .parsed("deletionPolicy", "Delete or Retain", |value| value.as_str()?.parse().ok())?
                 .unwrap_or_default(),
-            auto_enable: fields.parsed("autoEnable", "true or false", Value::as_bool)?.unwrap_or(false)
-                && kind == SourceKind::Cluster,
+            auto_enable: flag("autoEnable")? && kind == SourceKind::Cluster,
+            update_interval: fields.duration(
+                "updateInterval",
+                update::MIN_UPDATE_INTERVAL..=update::MAX_UPDATE_INTERVAL,
+                "a duration from 10s to 8760h, such as 10m",
+            )?,
+            is_suspended: flag("suspend")?,
+            depends_on: dependencies
+                .map(|(n, value)| dependency(kind, namespace, &format!("spec.dependsOn[{n}]"), value))
+                .collect::<Result<_, _>>()?,
+            windows: windows
+                .map(|(n, value)| window(&format!("spec.windows[{n}]"), value))
+                .collect::<Result<_, _>>()?,
+            approval: fields
+                .parsed("approval", "auto or manual", |value| value.as_str()?.parse().ok())?
+                .unwrap_or_default(),
         })
     }
+}
+
+/// Returns the configuration that one of this kind and namespace depends on.
+fn dependency(kind: SourceKind, namespace: &str, path: &str, value: &Value) -> Result<SourceKey, SpecError> {
+    let fields = Fields::of(path, value)?;
+    let name = fields.text("name")?.unwrap_or_default();
+    let kinds = "ClusterAddonsConfiguration or AddonsConfiguration";
+    let its_kind = fields.parsed("kind", kinds, |value| value.as_str()?.parse().ok())?.unwrap_or(kind);
+    let its = fields.text("namespace")?.filter(|its| !its.is_empty());
+    let wrong = |field: &str, expected| Err(SpecError::Wrong { path: format!("{path}.{field}"), expected });
+    if name.is_empty() {
+        return wrong("name", "the name of an object");
+    }
+    let its = match (its_kind, kind) {
+        (SourceKind::Cluster, _) if its.is_some() => {
+            return wrong("namespace", "absent: a ClusterAddonsConfiguration is in none");
+        }
+        (SourceKind::Cluster, _) => String::new(),
+        // Who may write in one namespace is not to learn what is in others.
+        (SourceKind::Namespaced, SourceKind::Namespaced)
+            if its.as_ref().is_some_and(|its| its != namespace) =>
+        {
+            return wrong("namespace", "that of the object, or absent");
+        }
+        (SourceKind::Namespaced, SourceKind::Namespaced) => namespace.to_owned(),
+        (SourceKind::Namespaced, SourceKind::Cluster) => match its {
+            Some(its) => its,
+            None => return wrong("namespace", "the namespace of the AddonsConfiguration"),
+        },
+    };
+    Ok(SourceKey { kind: its_kind, namespace: its.into(), name: name.into() })
+}
+
+fn window(path: &str, value: &Value) -> Result<UpdateWindow, SpecError> {
+    let fields = Fields::of(path, value)?;
+    let cron = fields.text("cron")?.unwrap_or_default();
+    let expected = "a duration up to 168h, such as 2h";
+    let length = fields.duration("length", Duration::from_secs(1)..=update::MAX_WINDOW, expected)?;
+    let length = length.ok_or_else(|| SpecError::Wrong { path: format!("{path}.length"), expected })?;
+    UpdateWindow::new(&cron, length)
+        .map_err(|error| SpecError::Unreadable { path: format!("{path}.cron"), why: error.to_string() })
 }
 
 impl RepositorySpec {
@@ -205,6 +287,17 @@ impl<'a> Fields<'a> {
         }
     }
 
+    fn duration(
+        &self,
+        name: &str,
+        allowed: RangeInclusive<Duration>,
+        expected: &'static str,
+    ) -> Result<Option<Duration>, SpecError> {
+        let read =
+            |value: &Value| duration::parse(value.as_str()?).ok().filter(|time| allowed.contains(time));
+        self.parsed(name, expected, read)
+    }
+
     fn list(&self, name: &str, limit: usize) -> Result<&'a [Value], SpecError> {
         let list = self.parsed(name, "a list", Value::as_array)?.map(Vec::as_slice).unwrap_or_default();
         if list.len() > limit {
@@ -265,6 +358,28 @@ mod tests {
     }
 
     #[test]
+    fn updates_are_read_with_their_limits() {
+        let spec = json!({"repositories": [], "updateInterval": "1m", "suspend": true, "approval": "manual",
+            "windows": [{"cron": "TZ=Europe/Berlin 0 2 * * 1-5", "length": "2h30m"}],
+            "dependsOn": [{"name": "a"}, {"kind": "ClusterAddonsConfiguration", "name": "b"}]});
+        let spec = read(&spec).unwrap();
+        assert_eq!((spec.update_interval, spec.is_suspended), (Some(Duration::from_mins(1)), true));
+        assert_eq!((spec.approval, spec.windows.len()), (Approval::Manual, 1));
+        let names: Vec<String> = spec.depends_on.iter().map(SourceKey::address).collect();
+        assert_eq!(names, ["ac/team/a", "cac/b"]);
+        for interval in ["10s", "8760h"] {
+            assert!(read(&json!({"updateInterval": interval})).is_ok(), "{interval}");
+        }
+        let of_cluster = |depends: &Value| {
+            let spec = json!({"dependsOn": [depends]});
+            SourceSpec::read(SourceKind::Cluster, "", &spec).map(|spec| spec.depends_on[0].address())
+        };
+        let other = json!({"kind": "AddonsConfiguration", "namespace": "shop", "name": "a"});
+        assert_eq!(of_cluster(&other).unwrap(), "ac/shop/a");
+        assert!(of_cluster(&json!({"kind": "AddonsConfiguration", "name": "a"})).is_err());
+    }
+
+    #[test]
     fn what_is_wrong_or_too_long_is_named_by_its_path() {
         let many = vec![json!({"url": "x"}); MAX_REPOSITORIES + 1];
         let names = vec![json!({"name": "x"}); MAX_INCLUDES + 1];
@@ -276,6 +391,26 @@ mod tests {
                 "spec.repositories[0].include[0].digest must be sha256: and 64 digits",
             ),
             (json!({"failurePolicy": "Maybe"}), "spec.failurePolicy must be Retain or Remove"),
+            (json!({"updateInterval": "9s"}), "spec.updateInterval must be a duration from 10s to 8760h"),
+            (json!({"updateInterval": "8761h"}), "spec.updateInterval must be a duration from 10s to 8760h"),
+            (json!({"updateInterval": 60}), "spec.updateInterval must be a duration"),
+            (json!({"approval": "Maybe"}), "spec.approval must be auto or manual"),
+            (json!({"windows": [{"cron": "0 2 * *", "length": "1h"}]}), "spec.windows[0].cron: "),
+            (json!({"windows": [{"cron": "0 2 * * *"}]}), "spec.windows[0].length must be a duration up to"),
+            (
+                json!({"windows": [{"cron": "0 2 * * *", "length": "169h"}]}),
+                "spec.windows[0].length must be a duration up to 168h",
+            ),
+            (
+                json!({"windows": vec![json!({"cron": "@daily", "length": "1h"}); 51]}),
+                "spec.windows is longer than 50",
+            ),
+            (json!({"dependsOn": vec![json!({"name": "a"}); 51]}), "spec.dependsOn is longer than 50"),
+            (
+                json!({"dependsOn": [{"name": "a", "namespace": "other"}]}),
+                "spec.dependsOn[0].namespace must be that of the object, or absent",
+            ),
+            (json!({"dependsOn": [{"kind": "Repository", "name": "a"}]}), "spec.dependsOn[0].kind must be"),
             (json!({"repositories": many}), "spec.repositories is longer than 100"),
             (
                 json!({"repositories": [{"include": names}]}),

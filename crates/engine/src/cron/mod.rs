@@ -20,20 +20,20 @@ use crate::duration;
 const YEARS: i16 = 5;
 
 /// A crontab line, understood.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Schedule {
     zone: Zone,
     rule: Rule,
 }
 
 /// The clock on the wall that a line means.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 enum Zone {
     Local,
     Named(TimeZone),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 enum Rule {
     /// Every so many seconds.
     Every(SignedDuration),
@@ -41,7 +41,7 @@ enum Rule {
     Fields(Box<Fields>),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 struct Fields {
     second: Field,
     minute: Field,

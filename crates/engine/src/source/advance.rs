@@ -107,6 +107,10 @@ impl Sources {
     fn begin(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let Some(object) = &source.object else { return Go::Stop(Pass::Idle, Step::Done) };
+        if source.is_suspended() {
+            (source.process_at, source.waits_for) = (None, None);
+            return self.write_status(modules, cx, key);
+        }
         let is_left_alone = source.is_left_alone();
         if !(object.has_finalizer() || source.is_decided() && is_left_alone) {
             if let Some(at) = source.finalizer_at(cx.now) {
@@ -116,6 +120,9 @@ impl Sources {
             return Go::Stop(Pass::Finalizing, step);
         }
         if source.is_settled(cx.now) {
+            return self.write_status(modules, cx, key);
+        }
+        if self.waits_for_others(key) {
             return self.write_status(modules, cx, key);
         }
         self.say_pending(cx, key)
@@ -130,6 +137,9 @@ impl Sources {
         source.finalized_at = source.decided.is_some().then_some(cx.now);
         if source.is_settled(cx.now) {
             // Somebody else had removed it.
+            return Go::On(Pass::Idle);
+        }
+        if self.waits_for_others(key) {
             return Go::On(Pass::Idle);
         }
         self.say_pending(cx, key)
@@ -169,6 +179,7 @@ impl Sources {
             );
         }
         let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Idle) };
+        let is_refresh = source.is_refresh();
         (source.process_at, source.is_doubted) = (None, false);
         let Some(object) = source.object.as_ref().filter(|object| !object.is_deleting) else {
             return Go::On(Pass::Idle);
@@ -179,7 +190,8 @@ impl Sources {
             None if spec.repositories.is_empty() => Ok(Fetched::default()),
             None => {
                 let run = cx.ids.run();
-                let effect = Effect::FetchSource { run, source: key.clone(), spec: Arc::clone(&spec) };
+                let spec_of_run = Arc::clone(&spec);
+                let effect = Effect::FetchSource { run, source: key.clone(), spec: spec_of_run, is_refresh };
                 return Go::Stop(Pass::Fetching { generation, spec }, Step::Fetch(run, Box::new(effect)));
             }
         };
@@ -315,7 +327,7 @@ impl Sources {
     /// Records what the pass found.
     fn decide(&mut self, cx: &mut Context, key: &SourceKey, keeping: Keeping) -> Go {
         let processed_at = self.config.time_of_day(cx.now);
-        let Keeping { generation, assessment, ids, .. } = keeping;
+        let Keeping { generation, spec, assessment, ids } = keeping;
         let now_ids = self.registration.ids_of(key);
         let is_freed = ids.iter().any(|id| !now_ids.contains(&**id));
         let bumps: BTreeSet<SourceKey> = if is_freed {
@@ -326,9 +338,14 @@ impl Sources {
         let (relist, message) = (self.config.source_relist, assessment.message());
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         source.unfetched = if assessment.is_unfetched { source.unfetched.saturating_add(1) } else { 0 };
-        let delay =
-            if assessment.is_unfetched { self.config.refetch_after(source.unfetched) } else { relist };
-        source.process_at = assessment.is_failed.then_some(cx.now + delay);
+        let delay = if assessment.is_unfetched {
+            Some(self.config.refetch_after(source.unfetched))
+        } else if assessment.is_failed {
+            Some(spec.update_interval.map_or(relist, |interval| interval.min(relist)))
+        } else {
+            spec.update_interval
+        };
+        source.process_at = delay.map(|delay| cx.now + delay);
         let phase = if assessment.is_failed { SourcePhase::Failed } else { SourcePhase::Ready };
         let mut status = Status {
             phase,
@@ -350,6 +367,7 @@ impl Sources {
             self.announce_phase(cx, key, phase, &message);
         }
         self.sweep_after(key, before.as_deref(), was_decided);
+        self.wake_dependents(cx, key);
         Go::On(Pass::Idle)
     }
 

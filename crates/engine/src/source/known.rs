@@ -32,6 +32,8 @@ pub(super) struct Source {
     pub(super) is_doubted: bool,
     /// When its finalizer was written last.
     pub(super) finalized_at: Option<Time>,
+    /// What it waits for before it is processed, in words: configurations that it depends on.
+    pub(super) waits_for: Option<String>,
     /// When it is processed again by itself.
     pub(super) process_at: Option<Time>,
     /// How many times in a row something of it could not be fetched.
@@ -87,9 +89,30 @@ impl Source {
         self.decided.as_ref().is_some_and(|decided| Some(decided.generation) == generation)
     }
 
+    /// Returns whether nothing is done for its object until it is deleted.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.spec.is_suspended && !object.is_deleting)
+    }
+
+    /// Returns whether its object is not processed now: it is suspended, or waits for others.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.is_suspended() || self.waits_for.is_some()
+    }
+
+    /// Returns whether others that depend on it may be processed.
+    pub(super) fn is_ready(&self) -> bool {
+        let is_now = self.is_decided() || self.is_suspended();
+        self.is_there() && is_now && self.phase() == SourcePhase::Ready
+    }
+
     /// Returns whether the last pass was for the object as it is, and it is not time for another one.
     pub(super) fn is_settled(&self, now: Time) -> bool {
         self.is_decided() && !self.is_doubted && self.process_at.is_none_or(|at| at > now)
+    }
+
+    /// Returns whether it is only looked at again: it is ready as it is, and nobody asked for anything.
+    pub(super) fn is_refresh(&self) -> bool {
+        self.is_decided() && !self.is_doubted && self.phase() == SourcePhase::Ready
     }
 
     /// Returns when its finalizer may be written, if not yet: somebody who removes it again and again gets no faster answer.
@@ -101,6 +124,18 @@ impl Source {
     pub(super) fn phase(&self) -> SourcePhase {
         let said = self.object.as_ref().map(|object| object.status.phase).unwrap_or_default();
         self.decided.as_ref().map_or(said, |decided| decided.status.phase)
+    }
+
+    /// Returns what it does, in a few words, for those that wait for it.
+    pub(super) fn state(&self) -> &'static str {
+        match self.phase() {
+            _ if !self.is_there() => "being deleted",
+            _ if self.is_suspended() => "suspended",
+            SourcePhase::Failed if self.is_decided() => "Failed",
+            SourcePhase::Failed | SourcePhase::None | SourcePhase::Pending | SourcePhase::Ready => {
+                "not Ready yet"
+            }
+        }
     }
 
     /// Returns whether others write its status, so that we do not.
@@ -118,12 +153,13 @@ impl Source {
             // An operator that ran before said so.
             self.announced.get_or_insert(status.phase);
         }
-        let is_ready = status.phase == SourcePhase::Ready && status.observed_generation == object.generation;
+        let is_current = status.observed_generation == object.generation || object.spec.is_suspended;
+        let is_ready = status.phase == SourcePhase::Ready && is_current;
         if is_ready && is_settled {
             let offered = status.addons().map(|addon| addon.id.clone()).collect();
             let status = status.without_retained();
             let processed_at = object.processed_at.clone();
-            let generation = object.generation;
+            let generation = status.observed_generation;
             let decided = Decided { generation, processed_at, status, offered, ..Decided::default() };
             self.decided = Some(Arc::new(decided));
             self.desired = Some(object.status.clone());

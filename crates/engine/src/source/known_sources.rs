@@ -22,6 +22,8 @@ pub(super) enum Role {
     Committing,
     /// Its object is being deleted.
     Deleting,
+    /// Its object depends on others.
+    Dependent,
     /// It failed.
     Failed,
     /// It waits until it may fetch.
@@ -48,10 +50,11 @@ pub(super) struct KnownSources {
 }
 
 impl Role {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Adopted,
         Self::Committing,
         Self::Deleting,
+        Self::Dependent,
         Self::Failed,
         Self::Starting,
         Self::Storing,
@@ -63,6 +66,9 @@ impl Role {
             Self::Adopted => source.is_adopted,
             Self::Committing => matches!(source.pass, Pass::Committing { .. }),
             Self::Deleting => source.object.as_ref().is_some_and(|object| object.is_deleting),
+            Self::Dependent => {
+                source.object.as_ref().is_some_and(|object| !object.spec.depends_on.is_empty())
+            }
             Self::Failed => source.is_there() && source.phase() == SourcePhase::Failed,
             Self::Starting => matches!(source.pass, Pass::Starting),
             Self::Storing => {

@@ -16,6 +16,7 @@ mod assessment;
 mod commit;
 mod commits;
 mod delete;
+mod dependencies;
 mod displaced;
 mod guest;
 mod index;

@@ -3,7 +3,7 @@
 use super::pass::{Go, Pass};
 use super::patches;
 use super::sources::Sources;
-use super::status::{ModuleLineState, Status, shorten};
+use super::status::{ModuleLineState, SourcePhase, Status, shorten};
 use crate::addon::{SourceKey, SourceKind};
 use crate::context::Context;
 use crate::module::{Modules, Phase};
@@ -29,7 +29,8 @@ impl Sources {
             source.desired = Some(desired);
             return Go::On(Pass::Bumping);
         }
-        let processed_at = source.decided.as_ref().map_or("", |decided| &*decided.processed_at);
+        // A status that says what it waits for is no news about when it was processed.
+        let processed_at = source.decided.as_ref().map_or(&object.processed_at, |its| &its.processed_at);
         let step = patches::set_status(cx, key, object, &desired, (processed_at, &now));
         (source.desired, source.is_written) = (Some(desired), false);
         Go::Stop(Pass::Writing, step)
@@ -59,7 +60,20 @@ impl Sources {
     /// Returns the status that an object is to have: what was decided, with what the modules do now.
     pub(super) fn desired_status(&self, modules: &Modules, key: &SourceKey) -> Option<Status> {
         let source = self.known.get(key)?;
-        let mut status = source.decided.as_ref()?.status.clone();
+        let mut status = match (&source.decided, &source.object) {
+            (Some(decided), _) => decided.status.clone(),
+            (None, Some(object)) if source.is_held_back() => object.status.without_retained(),
+            (None, _) => return None,
+        };
+        status.is_suspended = source.is_suspended();
+        if status.phase == SourcePhase::None {
+            status.phase = SourcePhase::Pending;
+            status.message = if status.is_suspended { "it is suspended".to_owned() } else { String::new() };
+        }
+        if let Some(what) = source.waits_for.as_ref().filter(|_| !status.is_suspended) {
+            status.phase = SourcePhase::Pending;
+            status.message = format!("it waits for {what}");
+        }
         let said = source.object.as_ref().map(|object| &object.status);
         let before = |name: &ModuleName| {
             let mut lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());

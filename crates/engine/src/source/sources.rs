@@ -127,6 +127,7 @@ impl Sources {
         self.watches.listed(kind);
         let is_its = |key: &&SourceKey| key.kind == kind && !listed.contains(*key);
         self.registration.sources().filter(is_its).for_each(|key| self.sweep.want_of_gone(key));
+        self.wake_dependents_of_kind(cx, kind);
         self.sweep.want();
     }
 
@@ -157,6 +158,7 @@ impl Sources {
             source.unfetched = 0;
         }
         let is_ending = object.is_deleting && source.is_there();
+        let interval = object.spec.update_interval;
         source.object = Some(object);
         if is_ending {
             // Others may have kept what this one wanted.
@@ -165,6 +167,7 @@ impl Sources {
         if source.adopt(!self.unsettled.contains(key)) {
             // Modules may have changed before anybody knew their configuration.
             self.refresh_later.insert(key.clone());
+            source.process_at = interval.filter(|_| !source.is_suspended()).map(|delay| cx.now + delay);
         }
         if source.quarrels(cx.now) {
             let message = format!(
@@ -173,7 +176,12 @@ impl Sources {
             );
             cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
-        if !source.has_work() {
+        let (has_work, is_due) = (source.has_work(), source.process_at.is_some());
+        if is_other {
+            // It may be ready, gone or suspended for those that wait for it.
+            self.wake_dependents(cx, key);
+        }
+        if !(has_work || is_other && is_due) {
             return;
         }
         let work = work_key(key);
@@ -185,9 +193,10 @@ impl Sources {
 
     fn gone(&mut self, cx: &mut Context, key: &SourceKey) {
         let Some(source) = self.known.get_mut(key) else { return };
-        source.object = None;
+        (source.object, source.waits_for) = (None, None);
         (source.announced, source.is_end_announced) = (None, false);
         self.sweep.want_of_gone(key);
+        self.wake_dependents(cx, key);
         let work = work_key(key);
         if self.reconciles.has(&work) {
             if let Some(run) = self.reconciles.fetch_of(&work) {
@@ -215,8 +224,9 @@ impl Sources {
             }
         }
         for key in keys {
-            let is_idle =
-                |source: &Source| source.is_there() && source.is_decided() && !source.is_left_alone();
+            let is_idle = |source: &Source| {
+                source.is_there() && (source.is_decided() || source.is_held_back()) && !source.is_left_alone()
+            };
             if self.known.get(&key).is_some_and(is_idle) {
                 self.refresh_later.insert(key);
             }

@@ -20,6 +20,9 @@ const MESSAGE: usize = 1_000;
 /// The type of our condition.
 const READY: &str = "Ready";
 
+/// The type of our condition while nothing is done for an object.
+const SUSPENDED: &str = "Suspended";
+
 /// The reason of our condition while an object is being deleted.
 const DELETING: &str = "Deleting";
 
@@ -39,6 +42,9 @@ pub(super) struct Status {
     /// Whether it says that the object is being deleted.
     #[serde(skip)]
     pub(super) is_deleting: bool,
+    /// Whether it says that nothing is done for the object.
+    #[serde(skip)]
+    pub(super) is_suspended: bool,
 }
 
 /// How far a configuration is.
@@ -119,6 +125,8 @@ pub(super) enum ModuleLineState {
 pub(super) struct Conditions {
     /// What our condition says, and since when.
     pub(super) ready: Option<(String, String)>,
+    /// Since when the object is suspended, if it is.
+    pub(super) suspended: Option<String>,
     /// Those of others.
     pub(super) others: Vec<Value>,
 }
@@ -152,6 +160,9 @@ impl Status {
                 read.message = text("message");
                 read.is_deleting = text("reason") == DELETING;
                 conditions.ready = Some((text("status"), text("lastTransitionTime")));
+            } else if text("type") == SUSPENDED {
+                read.is_suspended = text("status") == "True";
+                conditions.suspended = Some(text("lastTransitionTime"));
             } else {
                 conditions.others.push(condition.clone());
             }
@@ -178,6 +189,16 @@ impl Status {
             "observedGeneration": self.observed_generation,
             "lastTransitionTime": since.unwrap_or(now),
         }));
+        if self.is_suspended {
+            all.push(json!({
+                "type": SUSPENDED,
+                "status": "True",
+                "reason": SUSPENDED,
+                "message": "spec.suspend is true: nothing is fetched or changed until that is taken back",
+                "observedGeneration": self.observed_generation,
+                "lastTransitionTime": conditions.suspended.as_deref().unwrap_or(now),
+            }));
+        }
         let mut status = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = status.as_object_mut() {
             let time = if processed_at.is_empty() { now } else { processed_at };
@@ -452,8 +473,10 @@ mod tests {
         status.message = "1 of 2 addons failed".to_owned();
         let conditions = Conditions {
             ready: Some(("False".to_owned(), "then".to_owned())),
+            suspended: Some("before".to_owned()),
             others: vec![json!({"type": "Audited"})],
         };
+        status.is_suspended = true;
         let patch = status.patch(&conditions, "before", "now");
         assert_eq!(patch["status"]["lastProcessedTime"], "before");
         assert_eq!(status.patch(&conditions, "", "now")["status"]["lastProcessedTime"], "now");

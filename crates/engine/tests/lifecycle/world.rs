@@ -608,7 +608,7 @@ impl World {
             Effect::DropBundles { run, registry, others } => {
                 self.drop_bundles(run, &kept(&registry, &others));
             }
-            Effect::FetchSource { run, source, spec } => self.fetch_source(run, &source, &spec),
+            Effect::FetchSource { run, source, spec, .. } => self.fetch_source(run, &source, &spec),
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, &registry, &lost),
             Effect::LoadModules { run, registry, lost } => self.load_modules(run, &links(&registry, &lost)),
             Effect::PatchObjects { run, author: PatchAuthor::Source(source), patches } => {
