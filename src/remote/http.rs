@@ -21,6 +21,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::connector::{ConnectError, Connector};
+use super::pauses::Pauses;
 use super::permits::{PER_HOST, Permits};
 
 /// How often a request is sent on.
@@ -46,6 +47,8 @@ pub(crate) struct HttpClient {
     permits: Permits,
     timeout: Duration,
     protocols: Protocols,
+    /// The registries that want to be left alone for a while.
+    pub(super) pauses: Pauses,
 }
 
 /// What says whether an answer is the one that is known already.
@@ -157,19 +160,29 @@ pub(crate) struct Exchange<'e> {
     pub(crate) limit: u64,
 }
 
-/// What is asked of a registry.
-pub(crate) struct RegistryGet<'g> {
+/// What is asked of a registry, or given to it.
+pub(crate) struct RegistryRequest<'g> {
+    pub(crate) method: Method,
     /// The URL, without credentials.
     pub(crate) url: &'g HttpUrl,
     /// The types that may come.
     pub(crate) accept: &'static str,
+    /// What is sent, with its type.
+    pub(crate) body: Option<(&'g str, Bytes)>,
     /// The header `Authorization`, for the server of the URL and no other.
     pub(crate) authorization: Option<&'g str>,
-    /// How long the body may be, in bytes.
+    /// How long the body of the answer may be, in bytes.
     pub(crate) limit: u64,
 }
 
-/// How a registry answered, with 200 or an error.
+impl RegistryRequest<'_> {
+    /// Returns whether nothing changes by it, so that it may be sent on.
+    fn only_reads(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD)
+    }
+}
+
+/// How a registry answered.
 pub(crate) struct RegistryAnswer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -182,7 +195,7 @@ struct Call<'c> {
     known: Option<&'c Validator>,
     limit: u64,
     git: Option<GitCall>,
-    registry: Option<&'c RegistryGet<'c>>,
+    registry: Option<&'c RegistryRequest<'c>>,
 }
 
 struct GitCall {
@@ -220,7 +233,8 @@ impl HttpClient {
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_idle_timeout(IDLE).pool_max_idle_per_host(PER_HOST).pool_timer(TokioTimer::new());
         builder.http1_max_buf_size(LONGEST_HEAD).http1_max_headers(MOST_HEADERS);
-        Self { client: builder.build(connector), permits: Permits::new(in_flight), timeout, protocols }
+        let permits = Permits::new(in_flight);
+        Self { client: builder.build(connector), permits, timeout, protocols, pauses: Pauses::default() }
     }
 
     /// Sends a request and hands the body to `sink`. After an error, what is in there is of no use.
@@ -244,14 +258,14 @@ impl HttpClient {
         self.send(exchange.url, &call, sink).await.map(|(_, url)| url)
     }
 
-    /// Asks a registry and hands the body of an answer with 200 to `sink`.
+    /// Speaks to a registry and hands the body of an answer with 200 to `sink`, if something was asked.
     pub(crate) async fn ask_registry(
         &self,
-        get: RegistryGet<'_>,
+        request: RegistryRequest<'_>,
         sink: &mut impl Sink,
     ) -> Result<RegistryAnswer, HttpError> {
-        let call = Call { known: None, limit: get.limit, git: None, registry: Some(&get) };
-        let (last, url) = self.send(get.url, &call, sink).await?;
+        let call = Call { known: None, limit: request.limit, git: None, registry: Some(&request) };
+        let (last, url) = self.send(request.url, &call, sink).await?;
         let (status, headers) = match last {
             Last::Read(_, headers) => (StatusCode::OK, headers),
             Last::Told(status, headers) => (status, headers),
@@ -288,7 +302,12 @@ impl HttpClient {
     fn request(url: &HttpUrl, call: &Call<'_>) -> Result<Request<Full<Bytes>>, HttpError> {
         let unsendable = || HttpError::Url { host: host(url) };
         let message = call.git.as_ref().and_then(|git| git.message.clone());
-        let method = if message.is_some() { Method::POST } else { Method::GET };
+        let registry = call.registry;
+        let method = match registry {
+            Some(registry) => registry.method.clone(),
+            None if message.is_some() => Method::POST,
+            None => Method::GET,
+        };
         let mut request = Request::builder().method(method).uri(url.to_string());
         request = request.header(USER_AGENT, if call.git.is_some() { GIT_AGENT } else { AGENT });
         if let Some(known) = call.known {
@@ -305,7 +324,6 @@ impl HttpClient {
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
-        let registry = call.registry;
         // A registry sends on to where its blobs are: that server is not to have what only the registry may know.
         let own = registry.filter(|get| get.url.is_same_server(url)).and_then(|get| get.authorization);
         if let Some(authorization) = own {
@@ -320,6 +338,12 @@ impl HttpClient {
         if message.is_some() {
             request = request.header(CONTENT_TYPE, GIT_REQUEST);
         }
+        if let Some((kind, body)) = registry.and_then(|registry| registry.body.as_ref()) {
+            return request
+                .header(CONTENT_TYPE, *kind)
+                .body(Full::new(body.clone()))
+                .map_err(|_| unsendable());
+        }
         request.body(Full::new(message.unwrap_or_default())).map_err(|_| unsendable())
     }
 
@@ -329,6 +353,10 @@ impl HttpClient {
         let (headers, status) = (response.headers(), response.status());
         match status {
             StatusCode::NOT_MODIFIED if call.known.is_some() => return Ok(Step::Last(Last::Unchanged)),
+            // What is given to a registry goes to nobody else.
+            _ if call.registry.is_some_and(|registry| !registry.only_reads()) => {
+                return Ok(Step::Last(Last::Told(status, headers.clone())));
+            }
             StatusCode::MOVED_PERMANENTLY
             | StatusCode::FOUND
             | StatusCode::SEE_OTHER

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A request to a repository that came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FetchObservation {
-    /// How the server was spoken to, `https` or `git`; of chart repositories what was asked for, `index` or `archive`.
+    /// How the server was spoken to, `https`, `git` or `oci`; of chart repositories what was asked for, `index` or `archive`.
     pub scheme: &'static str,
     /// `fetched`, `unchanged` or `failed`.
     pub outcome: &'static str,

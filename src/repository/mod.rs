@@ -10,7 +10,6 @@ mod index;
 mod inspection;
 mod oci;
 mod package;
-mod pauses;
 mod pins;
 mod repositories;
 mod resolve;

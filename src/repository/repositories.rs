@@ -17,7 +17,6 @@ use kube::{Api, Client};
 use tokio::sync::Semaphore;
 
 use super::config_maps::ConfigMaps;
-use super::pauses::Pauses;
 use super::stop::{Stop, outcome};
 use super::verified::Verified;
 use crate::remote::http::{Answer, HttpClient, HttpError};
@@ -53,8 +52,6 @@ pub struct Repositories {
     pub(super) metrics: FetchMetrics,
     /// The archive that somebody looked at last.
     pub(super) looked_at: Mutex<Option<(Digest, Arc<Vec<u8>>)>>,
-    /// The registries that want to be left alone for a while.
-    pub(super) pauses: Pauses,
     /// Who writes pins reads them first.
     pub(super) pinning: tokio::sync::Mutex<()>,
 }
@@ -71,7 +68,6 @@ impl Repositories {
             turns: Semaphore::new(1),
             metrics: FetchMetrics::default(),
             looked_at: Mutex::default(),
-            pauses: Pauses::default(),
             pinning: tokio::sync::Mutex::default(),
         }
     }

@@ -77,6 +77,16 @@ struct Answers {
     remotes: BTreeMap<UrlHash, Remote>,
     commits: BTreeMap<UrlHash, ObjectId>,
     in_commits: BTreeMap<UrlHash, (ObjectId, InCommit)>,
+    manifests: BTreeMap<UrlHash, Tagged>,
+}
+
+/// What a tag of a registry named when it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Tagged {
+    /// The digest of the manifest.
+    pub(super) manifest: ::source::digest::Digest,
+    /// That of the bundle that it names.
+    pub(super) bundle: Digest,
 }
 
 impl Answers {
@@ -180,6 +190,20 @@ impl Cache {
                 answers.in_commits.clear();
             }
             answers.in_commits.insert(path, (commit, found));
+        });
+    }
+
+    /// Returns what a tag of a registry named.
+    pub(super) fn manifest(&self, tag: UrlHash) -> Option<Tagged> {
+        self.with(|answers| answers.manifests.get(&tag).cloned())
+    }
+
+    pub(super) fn put_manifest(&self, tag: UrlHash, tagged: Tagged) {
+        self.with(|answers| {
+            if answers.manifests.len() >= MOST_BUNDLES {
+                answers.manifests.clear();
+            }
+            answers.manifests.insert(tag, tagged);
         });
     }
 

@@ -10,9 +10,10 @@ use ::source::bundle::{Kind, Problem, check_listed};
 use ::source::chunk::MAX_PACKED_BYTES;
 use ::source::index::{Entry, Index, Line, MAX_INDEX_BYTES};
 use ::source::redact::Redactor;
+use ::source::registry::reference::is_registry;
 use ::source::template::{self, FilledUrl, SecretData};
 use ::source::url::{BundleUrl, HttpUrl, IndexUrl};
-use ::source::versions::{Include, Selection};
+use ::source::versions::{Choice, Include, Selection};
 use engine::{
     AddonProblem, AddonReason, Bundle, BundleKind, Digest, Failure, FailureKind, Fetched, FetchedAddon,
     FetchedRepository, RepositoryProblem, RepositoryReason, RepositorySpec, SecretName, SourceKey,
@@ -35,7 +36,7 @@ use crate::remote::{FetchMetrics, FetchObservation};
 const MOST_BUNDLES: usize = 500;
 
 /// How many bundles of one repository are waited for at a time. How many are in flight is limited elsewhere.
-const AT_A_TIME: usize = 4;
+pub(super) const AT_A_TIME: usize = 4;
 
 /// The order number of a module whose bundle names no weight.
 const DEFAULT_ORDER: u32 = 1;
@@ -69,13 +70,20 @@ pub(super) enum RepositoryStop {
 }
 
 /// One line of an index that is wanted, without what it was chosen from.
-struct Wanted {
-    line: Line,
+pub(super) struct Wanted {
+    pub(super) line: Line,
     is_chosen: bool,
-    digest: Option<::source::digest::Digest>,
+    pub(super) digest: Option<::source::digest::Digest>,
 }
 
-type Outcome = Result<(Bundle, Vec<String>, Pin), Stop>;
+impl Wanted {
+    pub(super) fn of(choice: &Choice<'_>) -> Self {
+        let Choice { line, is_chosen, digest } = choice;
+        Self { line: (*line).clone(), is_chosen: *is_chosen, digest: digest.cloned() }
+    }
+}
+
+pub(super) type Outcome = Result<(Bundle, Vec<String>, Pin), Stop>;
 
 impl Fetcher {
     /// Returns what each repository offers, with what keeps the blobs until the engine knows of them.
@@ -126,10 +134,15 @@ impl Fetcher {
             let message = "the repository has no URL: set spec.repositories[].url".to_owned();
             return Err(RepositoryStop::Repository(RepositoryReason::EmptyURLError, message));
         }
-        let secret = self.secret(key, spec).await?;
+        let is_in_registry = is_registry(&spec.url);
+        let needs_secret = is_in_registry || template::has_placeholder(&spec.url);
+        let secret = if needs_secret { self.secret(key, spec).await? } else { None };
         let filled = template::fill(&spec.url, secret.as_ref());
         let FilledUrl { url, secrets } = filled.map_err(|error| templating(error.to_string()))?;
         *redactor = Redactor::new(secrets.iter().map(String::as_str));
+        if is_in_registry {
+            return self.addons_in_registry(&url, spec, secret.as_ref(), redactor).await;
+        }
         let index_url = IndexUrl::parse(&url, self.allowed.protocols);
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;
         *redactor = redactor.clone().with_credentials(index_url.credentials());
@@ -153,52 +166,25 @@ impl Fetcher {
             );
             return Err(fetching(message));
         }
-        let wanted: Vec<Wanted> = selection
-            .choices
-            .iter()
-            .map(|choice| Wanted {
-                line: choice.line.clone(),
-                is_chosen: choice.is_chosen,
-                digest: choice.digest.cloned(),
-            })
-            .collect();
+        let wanted: Vec<Wanted> = selection.choices.iter().map(Wanted::of).collect();
         let missing = selection.missing.iter().map(|include| absent(include));
-        let mut addons: Vec<FetchedAddon> = Vec::with_capacity(wanted.len());
-        let mut pins = Vec::new();
         let is_known = pass.is_refresh && is_unchanged;
         let asking =
             wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), wanted, is_known));
         let asking: Vec<_> = asking.collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
-        for (wanted, outcome) in wanted.iter().zip(outcomes) {
-            let mut privileged = Vec::new();
-            let outcome = match outcome {
-                Ok((bundle, its, pin)) => {
-                    privileged = its;
-                    pins.push(pin);
-                    Ok(bundle)
-                }
-                Err(Stop::Ours(failure)) => return Err(RepositoryStop::Ours(failure)),
-                Err(Stop::Addon(reason, message)) => {
-                    Err(AddonProblem { reason, message: redactor.clean(&message) })
-                }
-            };
-            let Line { name, version, .. } = wanted.line.clone();
-            addons.push(FetchedAddon { name, version, is_chosen: wanted.is_chosen, privileged, outcome });
-        }
+        let (mut addons, pins) = collect(wanted.iter().zip(outcomes), redactor)?;
         addons.extend(missing);
         Ok((addons, pins))
     }
 
-    /// Reads the Secret that fills the placeholders of a URL, if it has some.
+    /// Reads the Secret of a repository, if it names one.
     async fn secret(
         &self,
         key: &SourceKey,
         spec: &RepositorySpec,
     ) -> Result<Option<SecretData>, RepositoryStop> {
-        let Some(SecretName { namespace, name }) =
-            spec.secret.as_ref().filter(|_| template::has_placeholder(&spec.url))
-        else {
+        let Some(SecretName { namespace, name }) = &spec.secret else {
             return Ok(None);
         };
         if namespace.is_empty() || name.is_empty() {
@@ -447,7 +433,32 @@ impl Fetcher {
     }
 }
 
-fn templating(message: String) -> RepositoryStop {
+/// Returns what became of all lines, and what keeps their blobs.
+pub(super) fn collect<'w>(
+    outcomes: impl Iterator<Item = (&'w Wanted, Outcome)>,
+    redactor: &Redactor,
+) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
+    let (mut addons, mut pins) = (Vec::new(), Vec::new());
+    for (wanted, outcome) in outcomes {
+        let mut privileged = Vec::new();
+        let outcome = match outcome {
+            Ok((bundle, its, pin)) => {
+                privileged = its;
+                pins.push(pin);
+                Ok(bundle)
+            }
+            Err(Stop::Ours(failure)) => return Err(RepositoryStop::Ours(failure)),
+            Err(Stop::Addon(reason, message)) => {
+                Err(AddonProblem { reason, message: redactor.clean(&message) })
+            }
+        };
+        let Line { name, version, .. } = wanted.line.clone();
+        addons.push(FetchedAddon { name, version, is_chosen: wanted.is_chosen, privileged, outcome });
+    }
+    Ok((addons, pins))
+}
+
+pub(super) fn templating(message: String) -> RepositoryStop {
     RepositoryStop::Repository(RepositoryReason::TemplatingURLError, message)
 }
 
@@ -455,7 +466,7 @@ fn gone() -> Stop {
     Stop::Addon(AddonReason::FetchingError, "the server says that the bundle did not change".to_owned())
 }
 
-fn include(engine::Include { name, version, digest }: &engine::Include) -> Include {
+pub(super) fn include(engine::Include { name, version, digest }: &engine::Include) -> Include {
     // Both read the same texts.
     let digest = digest.as_ref().and_then(|digest| ::source::digest::Digest::parse(digest.as_str()).ok());
     Include { name: name.clone(), version: version.clone(), digest }
@@ -463,20 +474,24 @@ fn include(engine::Include { name, version, digest }: &engine::Include) -> Inclu
 
 /// Returns the line of an addon that is wanted and not in the index.
 fn absent(include: &Include) -> FetchedAddon {
-    let version = include.version.clone().unwrap_or_default();
-    let what = if version.is_empty() { include.name.clone() } else { format!("{} {version}", include.name) };
-    let problem = AddonProblem {
-        reason: AddonReason::FetchingError,
-        message: match include.problem() {
-            Some(problem) => {
-                format!("the version of {}: {problem}: correct spec.repositories[].include", include.name)
-            }
-            None => format!("the index has no {what}: correct spec.repositories[].include, or publish it"),
-        },
+    let version = include.version.as_deref().unwrap_or_default();
+    let gap = if version.is_empty() { "" } else { " " };
+    let what = format!("{}{gap}{version}", include.name);
+    let message = match include.problem() {
+        Some(problem) => {
+            format!("the version of {}: {problem}: correct spec.repositories[].include", include.name)
+        }
+        None => format!("the index has no {what}: correct spec.repositories[].include, or publish it"),
     };
+    not_there(include, message)
+}
+
+/// Returns the line of an addon that is wanted and was not found.
+pub(super) fn not_there(include: &Include, message: String) -> FetchedAddon {
+    let problem = AddonProblem { reason: AddonReason::FetchingError, message };
     FetchedAddon {
         name: include.name.clone(),
-        version,
+        version: include.version.clone().unwrap_or_default(),
         is_chosen: false,
         privileged: Vec::new(),
         outcome: Err(problem),
@@ -484,7 +499,7 @@ fn absent(include: &Include) -> FetchedAddon {
 }
 
 /// Returns the bundle for the engine with what in it would act with our rights, or everything that is wrong with it.
-fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdict) -> Outcome {
+pub(super) fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdict) -> Outcome {
     let bundle = match verdict {
         Ok(bundle) => bundle,
         Err(problems) => {

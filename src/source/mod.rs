@@ -1,9 +1,10 @@
 //! Module sources: fetches bundles from repositories, keeps them on the disk and in the cluster.
 //!
 //! ```text
-//! repository ─▶ remote ─▶ archive ─▶ store ─▶ secrets
-//!               limits    entries    blobs    cluster
-//!                 └─▶ git ─▶ pack ─┘
+//! repository ─▶ remote ──────▶ archive ─▶ store ─▶ secrets
+//!               limits         entries    blobs    cluster
+//!                 ├─▶ registry ─┤
+//!                 └─▶ git ─▶ pack
 //! ```
 
 mod archive;
@@ -13,6 +14,7 @@ mod fetch;
 mod git;
 mod pack;
 mod publish;
+mod registry;
 mod secrets;
 mod sources;
 mod store;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::registry::reference::{RegistryUrl, is_registry};
 use crate::url::{BundleUrl, HttpUrl, IndexUrl, Protocols, UrlError, detect, forced_protocol, read_server};
 
 /// A host that may have a private address, and its port; every port without one.
@@ -64,7 +65,8 @@ impl Prefix {
     pub fn parse(text: &str) -> Result<Self, PrefixError> {
         let wrong = |source| PrefixError::Url { text: text.to_owned(), source };
         let shown = match text {
-            "https://" | "http://" | "git::" | "git::https://" | "git::http://" => text.to_owned(),
+            "https://" | "http://" | "git::" | "git::https://" | "git::http://" | "oci://" => text.to_owned(),
+            _ if is_registry(text) => Self::of_registry(text)?,
             _ => {
                 let (forced, rest) = forced_protocol(text);
                 let is_short = ["github.com/", "bitbucket.org/"].iter().any(|host| rest.starts_with(host));
@@ -86,6 +88,17 @@ impl Prefix {
             }
         };
         Ok(Self(shown))
+    }
+
+    /// Returns the beginning of URLs of a registry as those are shown.
+    fn of_registry(text: &str) -> Result<String, PrefixError> {
+        let server = text.replacen("oci://", "https://", 1);
+        let wrong = |source| PrefixError::Url { text: text.to_owned(), source };
+        let url = HttpUrl::parse(&server, Protocols::default()).map_err(wrong)?;
+        if url.credentials().is_some() || url.query().is_some() {
+            return Err(PrefixError::Rest(text.to_owned()));
+        }
+        Ok(url.to_string().replacen("https://", "oci://", 1))
     }
 
     fn permits(&self, url: &str) -> bool {
@@ -128,6 +141,19 @@ impl AllowList {
             BundleUrl::Http(url) => self.check(&url.to_string()),
             BundleUrl::Directory(_) => Ok(()),
         }
+    }
+
+    /// Checks the URL of a registry: as people write it, or the server that answers for it.
+    pub fn check_registry(&self, url: &RegistryUrl) -> Result<(), NotAllowed> {
+        if self.names_registry(url) { Ok(()) } else { self.check(&url.server().to_string()) }
+    }
+
+    /// Reports whether a prefix with `oci://` permits a registry.
+    pub fn names_registry(&self, url: &RegistryUrl) -> bool {
+        let is_named = |prefix: &&Prefix| is_registry(&prefix.0);
+        // `oci://host` is shown without the slash with which the prefix ends.
+        let url = format!("{}/", url.to_string().trim_end_matches('/'));
+        self.prefixes.iter().filter(is_named).any(|prefix| prefix.permits(&url))
     }
 
     /// Reports whether this host may have an address that is not public.
@@ -184,6 +210,33 @@ mod tests {
         ] {
             assert_eq!(allows(prefix, url), expected, "{prefix} {url}");
         }
+    }
+
+    #[test]
+    fn a_registry_is_allowed_as_people_write_it_or_by_its_server() {
+        for (prefix, url, is_named, expected) in [
+            ("oci://", "oci://a.example/x", true, true),
+            ("oci://a.example", "oci://a.example/x", true, true),
+            ("oci://a.example/team", "oci://me:word@a.example/team/web", true, true),
+            ("oci://a.example/team", "oci://a.example/team", true, true),
+            ("oci://a.example/team", "oci://a.example/team-b", false, false),
+            ("oci://a.example/", "oci://a.example", true, true),
+            ("oci://a.example/", "oci://a.example:5000", false, false),
+            ("oci://docker.io/me", "oci://docker.io/me/web", true, true),
+            ("https://a.example/", "oci://a.example/x", false, true),
+            ("https://", "oci://a.example/x", false, true),
+            ("git::", "oci://a.example/x", false, false),
+        ] {
+            let list = AllowList { prefixes: vec![Prefix::parse(prefix).unwrap()], ..AllowList::default() };
+            let url = RegistryUrl::parse(url).unwrap();
+            assert_eq!(
+                (list.names_registry(&url), list.check_registry(&url).is_ok()),
+                (is_named, expected),
+                "{prefix} {url}"
+            );
+        }
+        assert!(AllowList::default().check_registry(&RegistryUrl::parse("oci://a/x").unwrap()).is_ok());
+        assert!(Prefix::parse("oci://me:word@a.example/").is_err() && Prefix::parse("oci:///x").is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Index files: which bundles a repository offers. See docs/sources.md.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read};
 
 use chart::semver::Version;
@@ -150,6 +151,24 @@ impl Index {
             return Err(IndexError::Large);
         }
         builder.take_rest(&read?)?;
+        Ok(builder.finish())
+    }
+
+    /// Returns the index of addons whose versions a registry lists.
+    ///
+    /// # Errors
+    ///
+    /// When there are too many.
+    pub fn of_versions<'v>(
+        addons: impl IntoIterator<Item = (&'v str, &'v BTreeSet<String>)>,
+    ) -> Result<Self, IndexError> {
+        let mut builder = IndexBuilder::default();
+        for (name, versions) in addons {
+            builder.begin(name.to_owned());
+            for version in versions {
+                builder.add(&serde_json::json!({ "version": version }))?;
+            }
+        }
         Ok(builder.finish())
     }
 
@@ -450,6 +469,19 @@ mod tests {
         );
         let one = format!("entries: {{a: [[{}]]}}", "{},".repeat(1 << 20));
         assert!(Index::parse(one.as_bytes()).unwrap_err().to_string().contains("MiB of memory"));
+    }
+
+    #[test]
+    fn versions_of_a_registry_are_lines_like_others() {
+        let versions = |all: &[&str]| all.iter().map(|version| (*version).to_owned()).collect();
+        let (a, b) = (versions(&["1.10.0", "1.9.0"]), versions(&["1.0.0"]));
+        let index = Index::of_versions([("b", &b), ("a", &a), ("../c", &b)]).unwrap();
+        let shown: Vec<_> =
+            index.lines().iter().map(|line| (&*line.name, &*line.version, line.outcome.is_ok())).collect();
+        assert_eq!(
+            shown,
+            [("../c", "1.0.0", false), ("a", "1.9.0", true), ("a", "1.10.0", true), ("b", "1.0.0", true)]
+        );
     }
 
     #[test]

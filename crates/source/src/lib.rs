@@ -11,7 +11,7 @@
 //! - [`credentials`] reads where the credentials of a release are, and puts them together.
 //! - [`chunk`] splits a packed bundle into parts that fit a Secret; [`digest`] names it.
 //! - [`git`] reads what git servers send.
-//! - [`registry`] reads what registries of charts (OCI) send.
+//! - [`registry`] reads what registries (OCI) send, of charts and of bundles.
 //! - [`redact`] takes secrets out of messages.
 
 pub mod allow;

@@ -1,4 +1,4 @@
-//! A registry of charts on loopback, over a repository that answers as a test says.
+//! A registry of charts and bundles on loopback, over a repository that answers as a test says.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,8 @@ use super::repository::{Reply, Repository, digest};
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const ARCHIVE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+
+pub(crate) const BUNDLE: &str = "application/vnd.addon-operator.bundle.content.v1.tar+gzip";
 
 /// A registry, and what it wants to see.
 pub(crate) struct Registry<'r> {
@@ -50,11 +52,31 @@ impl<'r> Registry<'r> {
         self.put(&format!("{name}/blobs/sha256:{}", digest(packed)), Reply::File(packed.to_vec()));
     }
 
+    /// Keeps a packed bundle under a tag, and returns the digest of its manifest.
+    pub(crate) fn push_bundle(&self, name: &str, tag: &str, packed: &[u8]) -> String {
+        let manifest = bundle_manifest(packed);
+        self.put_manifest(name, tag, &manifest);
+        self.put(&format!("{name}/blobs/sha256:{}", digest(packed)), Reply::File(packed.to_vec()));
+        format!("sha256:{}", digest(manifest.to_string().as_bytes()))
+    }
+
     pub(crate) fn put_manifest(&self, name: &str, tag: &str, manifest: &Value) {
         let served = manifest["mediaType"].as_str().unwrap_or(MANIFEST).to_owned();
-        let reply = Reply::With(vec![("content-type", served)], manifest.to_string().into_bytes());
+        let text = manifest.to_string().into_bytes();
+        let headers =
+            vec![("content-type", served), ("docker-content-digest", format!("sha256:{}", digest(&text)))];
+        let reply = Reply::With(headers, text);
         self.put(&format!("{name}/manifests/{tag}"), reply);
     }
+}
+
+/// Returns the manifest of a bundle, as tools write it that push any file.
+pub(crate) fn bundle_manifest(packed: &[u8]) -> Value {
+    json!({
+        "schemaVersion": 2, "mediaType": MANIFEST,
+        "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": format!("sha256:{}", digest(b"{}")), "size": 2},
+        "layers": [{"mediaType": BUNDLE, "digest": format!("sha256:{}", digest(packed)), "size": packed.len()}],
+    })
 }
 
 /// Returns the manifest of a chart, as `helm push` writes it.

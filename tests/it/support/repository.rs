@@ -12,7 +12,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::stream::{self, StreamExt as _};
-use http::{HeaderMap, Request, Response};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response};
 use http_body_util::StreamBody;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Collected, Full};
@@ -59,9 +60,17 @@ pub(crate) enum Reply {
 /// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) status: u16,
+}
+
+impl Asked {
+    fn new<B>(head: Parts, path: String, response: &Response<B>) -> Self {
+        let status = response.status().as_u16();
+        Self { method: head.method, path, headers: head.headers, status }
+    }
 }
 
 #[derive(Default)]
@@ -213,7 +222,7 @@ impl Repository {
         let mut state = self.state.lock().unwrap();
         state.in_flight -= 1;
         self.busy.send_replace(state.in_flight);
-        state.asked.push(Asked { path, headers: head.headers, status: response.status().as_u16() });
+        state.asked.push(Asked::new(head, path, &response));
         response
     }
 

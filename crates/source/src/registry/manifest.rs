@@ -1,4 +1,4 @@
-//! The manifest of a chart in a registry: which of its layers is the archive.
+//! The manifest of a chart or a bundle in a registry: which of its layers is the archive.
 
 use serde_json::Value;
 
@@ -10,23 +10,48 @@ pub const MAX_MANIFEST: u64 = 4 << 20;
 /// What is asked for. Lists are named too, so that registries send them and not a 404: the reason can be told then.
 pub const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// The type of the manifest of a chart.
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The type of a manifest.
+pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// The types of lists of manifests.
 const LISTS: [&str; 2] =
     ["application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"];
 
-/// The type of the metadata of a chart.
-const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
+/// What a registry can have for us.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Artifact {
+    /// What people call it.
+    noun: &'static str,
+    /// How it is pushed.
+    push: &'static str,
+    /// The type of its metadata, if only that one will do.
+    config: Option<&'static str>,
+    /// The type of its archive.
+    archive: &'static str,
+}
 
-/// The type of the archive of a chart.
-const ARCHIVE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+/// A chart of Helm.
+pub const CHART: Artifact = Artifact {
+    noun: "chart",
+    push: "helm push",
+    config: Some("application/vnd.cncf.helm.config.v1+json"),
+    archive: "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+};
+
+/// A bundle of a module. Its metadata may have any type: tools that push any file choose it themselves.
+pub const BUNDLE: Artifact =
+    Artifact { noun: "bundle", push: "addon-operator source push", config: None, archive: BUNDLE_ARCHIVE };
+
+/// The type of the archive of a bundle.
+pub const BUNDLE_ARCHIVE: &str = "application/vnd.addon-operator.bundle.content.v1.tar+gzip";
 
 /// How much of a foreign type is quoted, in characters.
 const QUOTED: usize = 100;
 
-/// The archive of a chart, as its manifest names it.
+/// How many types of layers are quoted.
+const SHOWN: usize = 3;
+
+/// The archive of a chart or a bundle, as its manifest names it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Layer {
     /// The digest of the archive.
@@ -35,7 +60,7 @@ pub struct Layer {
     pub size: u64,
 }
 
-/// Why a manifest is none of a chart.
+/// Why a manifest is none of what is wanted.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ManifestError {
     /// It is not JSON.
@@ -43,68 +68,92 @@ pub enum ManifestError {
     Json,
     /// It is a list of manifests.
     #[error(
-        "the tag names a list of manifests, as images for several platforms have: a chart has one manifest, push it with `helm push`"
+        "the tag names a list of manifests, as images for several platforms have: a {noun} has one manifest, push it with `{push}`",
+        noun = .0.noun, push = .0.push
     )]
-    List,
+    List(Artifact),
     /// It is something else.
-    #[error("the manifest has the type {0:?}, that of a chart is {MANIFEST:?}")]
-    Type(String),
+    #[error("the manifest has the type {found:?}, that of a {noun} is {MANIFEST:?}", found = .0, noun = .1.noun)]
+    Type(String, Artifact),
     /// It is an image, or something else.
-    #[error("the tag names no chart: its config has the type {0:?}, that of a chart is {CONFIG:?}")]
-    Config(String),
+    #[error(
+        "the tag names no {noun}: its config has the type {found:?}, that of a {noun} is {wanted:?}",
+        found = .0, noun = .1.noun, wanted = .1.config.unwrap_or_default()
+    )]
+    Config(String, Artifact),
     /// There is no archive.
-    #[error("the manifest has no layer with the type {ARCHIVE:?}")]
-    NoLayer,
+    #[error("the manifest has no layer with the type {wanted:?}{others}", wanted = .0.archive, others = others(.1))]
+    NoLayer(Artifact, Vec<String>),
     /// There is more than one.
-    #[error("the manifest has {0} layers with the type {ARCHIVE:?}, a chart has one")]
-    Layers(usize),
+    #[error("the manifest has {count} layers with the type {of:?}, a {noun} has one", count = .0, of = .1.archive, noun = .1.noun)]
+    Layers(usize, Artifact),
     /// The digest can't be checked.
     #[error(
-        "the layer with the chart has no digest that can be checked: it is sha256: and 64 hexadecimal digits"
+        "the layer with the {noun} has no digest that can be checked: it is sha256: and 64 hexadecimal digits",
+        noun = .0.noun
     )]
-    Digest,
+    Digest(Artifact),
     /// The archive is too large.
-    #[error("the chart has {size} bytes packed, the most are {most}")]
+    #[error("the {noun} has {size} bytes packed, the most are {most}", noun = .artifact.noun)]
     Size {
         /// How long it is said to be.
         size: u64,
         /// How long it may be.
         most: u64,
+        /// What was wanted.
+        artifact: Artifact,
     },
 }
 
-/// Returns the archive that a manifest names. `content_type` is what the server says that it is; the manifest itself counts before
-/// that. `most` is how long an archive may be, in bytes.
-///
-/// # Errors
-///
-/// If it is no manifest of a chart.
-pub fn layer(content_type: &str, manifest: &[u8], most: u64) -> Result<Layer, ManifestError> {
-    let manifest: Value = serde_json::from_slice(manifest).map_err(|_| ManifestError::Json)?;
-    let served = content_type.split(';').next().unwrap_or_default().trim();
-    let own = text(&manifest, "mediaType");
-    let of = if own.is_empty() { served } else { own };
-    if LISTS.contains(&of) || manifest.get("manifests").is_some() {
-        return Err(ManifestError::List);
+/// Returns which types there are, if there are some: who looks for a mistake wants to know.
+fn others(types: &[String]) -> String {
+    match types {
+        [] => String::new(),
+        types => format!(", there are {}", types.join(", ")),
     }
-    // Without a type of its own, and served as any JSON, its content says what it is.
-    if of != MANIFEST && !(own.is_empty() && matches!(served, "" | "application/json")) {
-        return Err(ManifestError::Type(quoted(of)));
+}
+
+impl Artifact {
+    /// Returns the archive that a manifest names. `content_type` is what the server says that it is; the manifest itself counts
+    /// before that. `most` is how long an archive may be, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// If it is no such manifest.
+    pub fn layer(self, content_type: &str, manifest: &[u8], most: u64) -> Result<Layer, ManifestError> {
+        let manifest: Value = serde_json::from_slice(manifest).map_err(|_| ManifestError::Json)?;
+        let served = content_type.split(';').next().unwrap_or_default().trim();
+        let own = text(&manifest, "mediaType");
+        let of = if own.is_empty() { served } else { own };
+        if LISTS.contains(&of) || manifest.get("manifests").is_some() {
+            return Err(ManifestError::List(self));
+        }
+        // Without a type of its own, and served as any JSON, its content says what it is.
+        if of != MANIFEST && !(own.is_empty() && matches!(served, "" | "application/json")) {
+            return Err(ManifestError::Type(quoted(of), self));
+        }
+        let config = manifest.get("config").map(|config| text(config, "mediaType")).unwrap_or_default();
+        if self.config.is_some_and(|wanted| config != wanted) {
+            return Err(ManifestError::Config(quoted(config), self));
+        }
+        let layers = || manifest.get("layers").and_then(Value::as_array).into_iter().flatten();
+        let found: Vec<&Value> = layers().filter(|layer| text(layer, "mediaType") == self.archive).collect();
+        let layer = match found.as_slice() {
+            [layer] => layer,
+            [] => {
+                let types = layers().take(SHOWN).map(|layer| quoted(text(layer, "mediaType")));
+                return Err(ManifestError::NoLayer(self, types.collect()));
+            }
+            layers => return Err(ManifestError::Layers(layers.len(), self)),
+        };
+        let digest = Digest::parse(text(layer, "digest")).map_err(|_| ManifestError::Digest(self))?;
+        let size = layer.get("size").and_then(Value::as_u64).unwrap_or_default();
+        if size > most {
+            Err(ManifestError::Size { size, most, artifact: self })
+        } else {
+            Ok(Layer { digest, size })
+        }
     }
-    let config = manifest.get("config").map(|config| text(config, "mediaType")).unwrap_or_default();
-    if config != CONFIG {
-        return Err(ManifestError::Config(quoted(config)));
-    }
-    let layers = manifest.get("layers").and_then(Value::as_array).into_iter().flatten();
-    let found: Vec<&Value> = layers.filter(|layer| text(layer, "mediaType") == ARCHIVE).collect();
-    let layer = match found.as_slice() {
-        [layer] => layer,
-        [] => return Err(ManifestError::NoLayer),
-        layers => return Err(ManifestError::Layers(layers.len())),
-    };
-    let digest = Digest::parse(text(layer, "digest")).map_err(|_| ManifestError::Digest)?;
-    let size = layer.get("size").and_then(Value::as_u64).unwrap_or_default();
-    if size > most { Err(ManifestError::Size { size, most }) } else { Ok(Layer { digest, size }) }
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
@@ -123,10 +172,10 @@ mod tests {
 
     fn manifest() -> Value {
         json!({
-            "schemaVersion": 2, "mediaType": MANIFEST, "config": {"mediaType": CONFIG, "digest": "x", "size": 1},
+            "schemaVersion": 2, "mediaType": MANIFEST, "config": {"mediaType": CHART.config, "digest": "x", "size": 1},
             "layers": [
                 {"mediaType": "application/vnd.cncf.helm.chart.provenance.v1.prov", "digest": "x", "size": 1},
-                {"mediaType": ARCHIVE, "digest": Digest::of(b"").to_string(), "size": 7},
+                {"mediaType": CHART.archive, "digest": Digest::of(b"").to_string(), "size": 7},
             ],
         })
     }
@@ -134,7 +183,7 @@ mod tests {
     fn read(served: &str, change: impl FnOnce(&mut Value)) -> Result<Layer, ManifestError> {
         let mut manifest = manifest();
         change(&mut manifest);
-        layer(served, manifest.to_string().as_bytes(), 20)
+        CHART.layer(served, manifest.to_string().as_bytes(), 20)
     }
 
     #[test]
@@ -149,7 +198,7 @@ mod tests {
         }
         assert_eq!(
             read("application/octet-stream", untyped),
-            Err(ManifestError::Type("application/octet-stream".into()))
+            Err(ManifestError::Type("application/octet-stream".into(), CHART))
         );
     }
 
@@ -159,32 +208,58 @@ mod tests {
         let image = "application/vnd.oci.image.config.v1+json";
         assert_eq!(
             read(MANIFEST, |manifest| manifest["mediaType"] = json!(LISTS[0])),
-            Err(ManifestError::List)
+            Err(ManifestError::List(CHART))
         );
-        assert_eq!(read(LISTS[1], |manifest| manifest["mediaType"] = json!("")), Err(ManifestError::List));
-        assert_eq!(read("", |manifest| manifest["manifests"] = json!([])), Err(ManifestError::List));
+        assert_eq!(
+            read(LISTS[1], |manifest| manifest["mediaType"] = json!("")),
+            Err(ManifestError::List(CHART))
+        );
+        assert_eq!(read("", |manifest| manifest["manifests"] = json!([])), Err(ManifestError::List(CHART)));
         assert_eq!(
             read("", |manifest| manifest["mediaType"] = json!(docker)),
-            Err(ManifestError::Type(docker.into()))
+            Err(ManifestError::Type(docker.into(), CHART))
         );
         assert_eq!(
             read("", |manifest| manifest["config"]["mediaType"] = json!(image)),
-            Err(ManifestError::Config(image.into()))
+            Err(ManifestError::Config(image.into(), CHART))
         );
-        assert_eq!(read("", |manifest| manifest["layers"] = json!([])), Err(ManifestError::NoLayer));
-        assert_eq!(read("", |manifest| manifest["layers"] = json!(7)), Err(ManifestError::NoLayer));
+        assert_eq!(
+            read("", |manifest| manifest["layers"] = json!([])),
+            Err(ManifestError::NoLayer(CHART, Vec::new()))
+        );
+        assert_eq!(
+            read("", |manifest| manifest["layers"] = json!(7)),
+            Err(ManifestError::NoLayer(CHART, Vec::new()))
+        );
         assert_eq!(
             read("", |manifest| manifest["layers"][0] = manifest["layers"][1].clone()),
-            Err(ManifestError::Layers(2))
+            Err(ManifestError::Layers(2, CHART))
         );
         assert_eq!(
             read("", |manifest| manifest["layers"][1]["digest"] = json!("sha512:00")),
-            Err(ManifestError::Digest)
+            Err(ManifestError::Digest(CHART))
         );
         assert_eq!(
             read("", |manifest| manifest["layers"][1]["size"] = json!(21)),
-            Err(ManifestError::Size { size: 21, most: 20 })
+            Err(ManifestError::Size { size: 21, most: 20, artifact: CHART })
         );
-        assert_eq!(layer("", b"<html>", 20), Err(ManifestError::Json));
+        assert_eq!(CHART.layer("", b"<html>", 20), Err(ManifestError::Json));
+    }
+
+    #[test]
+    fn a_bundle_is_the_layer_with_its_type_whatever_the_config_is() {
+        let mut manifest = manifest();
+        manifest["config"]["mediaType"] = json!("application/vnd.oci.empty.v1+json");
+        let read = |manifest: &Value| BUNDLE.layer("", manifest.to_string().as_bytes(), 20);
+        let said = read(&manifest).unwrap_err().to_string();
+        assert!(said.contains("no layer with the type") && said.contains(CHART.archive), "{said}");
+        manifest["layers"][1]["mediaType"] = json!(BUNDLE_ARCHIVE);
+        assert_eq!(read(&manifest), Ok(Layer { digest: Digest::of(b""), size: 7 }));
+        manifest["mediaType"] = json!(LISTS[0]);
+        let said = read(&manifest).unwrap_err().to_string();
+        assert!(
+            said.contains("a bundle has one manifest, push it with `addon-operator source push`"),
+            "{said}"
+        );
     }
 }

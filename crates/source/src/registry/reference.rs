@@ -1,4 +1,6 @@
-//! Where a registry keeps a chart: `oci://HOST/PATH`, the name of the chart below it, and the tag of a version.
+//! Where a registry keeps a chart or a bundle: `oci://HOST/PATH`, its name below it, and the tag of a version.
+
+use std::fmt;
 
 use chart::semver::Version;
 
@@ -28,9 +30,14 @@ pub enum ReferenceError {
     Url(#[from] UrlError),
     /// It has a query.
     #[error(
-        "the URL of a registry has no query: write oci://HOST/PATH, the charts are listed in spec.charts"
+        "the URL of a registry has no query: write oci://HOST/PATH, the charts are listed in spec.charts, bundles in include"
     )]
     Query,
+    /// It names no bundle.
+    #[error(
+        "the URL names a whole registry, which can't list what it has: write oci://HOST/PATH, or name bundles in include"
+    )]
+    Whole,
     /// The path or the chart can't be a name there.
     #[error(
         "{0:?} can't be a name in a registry: it has at most {MAX_NAME} small letters, digits, single . and _, and -, between slashes"
@@ -51,11 +58,13 @@ pub fn is_registry(url: &str) -> bool {
 pub struct RegistryUrl {
     server: HttpUrl,
     path: String,
+    /// As people write it, without user and password.
+    shown: String,
 }
 
-/// A chart in a registry.
+/// A repository in a registry: all versions of a chart or of a bundle.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ChartReference {
+pub struct RepositoryReference {
     name: String,
 }
 
@@ -75,18 +84,58 @@ impl RegistryUrl {
         if !path.is_empty() && !is_name(&path) {
             return Err(ReferenceError::Name(path));
         }
+        let shown = url.root().to_string();
+        let shown = shown.strip_prefix("https://").unwrap_or(&shown).trim_end_matches('/');
+        let slash = if path.is_empty() { "" } else { "/" };
+        let shown = format!("{OCI}{shown}{slash}{path}");
         let [hub, host] = HUB;
         let server = if url.host() == hub { at(Scheme::Https, host, url.port())? } else { url.root() };
         let server = match url.credentials() {
             Some(credentials) => server.with_credentials(credentials.user(), credentials.password()),
             None => server,
         };
-        Ok(Self { server, path })
+        Ok(Self { server, path, shown })
     }
 
     /// Returns the server, with user and password if the URL has some.
     pub fn server(&self) -> &HttpUrl {
         &self.server
+    }
+
+    /// Returns the same registry with this user and password.
+    #[must_use]
+    pub fn with_credentials(&self, user: &[u8], password: &[u8]) -> Self {
+        Self { server: self.server.with_credentials(user, password), ..self.clone() }
+    }
+
+    /// Returns the host as people write it, with its port if that is not the usual one.
+    pub fn host(&self) -> &str {
+        let rest = self.shown.strip_prefix(OCI).unwrap_or_default();
+        rest.split('/').next().unwrap_or_default()
+    }
+
+    /// Returns the name of the only bundle that the URL can mean: the last part of its path.
+    ///
+    /// # Errors
+    ///
+    /// If it has no path.
+    pub fn own_name(&self) -> Result<&str, ReferenceError> {
+        let name = self.path.rsplit('/').next().filter(|name| !name.is_empty());
+        name.ok_or(ReferenceError::Whole)
+    }
+
+    /// Returns where all versions of a bundle are: below the path, or there if the last part of the path is its name.
+    ///
+    /// # Errors
+    ///
+    /// If a registry can't have such a name.
+    pub fn bundle(&self, name: &str) -> Result<RepositoryReference, ReferenceError> {
+        match self.path.strip_suffix(name) {
+            Some(before) if before.is_empty() || before.ends_with('/') => {
+                Ok(RepositoryReference { name: self.path.clone() })
+            }
+            Some(_) | None => self.chart(name),
+        }
     }
 
     /// Returns the same server without TLS: only while developing.
@@ -103,9 +152,16 @@ impl RegistryUrl {
     /// # Errors
     ///
     /// If a registry can't have such a name.
-    pub fn chart(&self, chart: &str) -> Result<ChartReference, ReferenceError> {
+    pub fn chart(&self, chart: &str) -> Result<RepositoryReference, ReferenceError> {
         let name = if self.path.is_empty() { chart.to_owned() } else { format!("{}/{chart}", self.path) };
-        if is_name(&name) { Ok(ChartReference { name }) } else { Err(ReferenceError::Name(name)) }
+        if is_name(&name) { Ok(RepositoryReference { name }) } else { Err(ReferenceError::Name(name)) }
+    }
+}
+
+/// Writes the URL without user and password.
+impl fmt::Display for RegistryUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
     }
 }
 
@@ -116,7 +172,7 @@ fn at(scheme: Scheme, host: &str, port: u16) -> Result<HttpUrl, ReferenceError> 
     Ok(HttpUrl::parse(&text, Protocols { has_http: true })?)
 }
 
-impl ChartReference {
+impl RepositoryReference {
     /// Returns the name in the registry.
     pub fn name(&self) -> &str {
         &self.name
@@ -139,6 +195,11 @@ impl ChartReference {
     /// If the version can't be a tag.
     pub fn manifest(&self, server: &HttpUrl, version: &str) -> Result<HttpUrl, ReferenceError> {
         Ok(server.below(&format!("/v2/{}/manifests/{}", self.name, tag(version)?), None))
+    }
+
+    /// Returns the URL of the manifest that has a tag, or a digest.
+    pub fn manifest_of(&self, server: &HttpUrl, tag: &str) -> HttpUrl {
+        server.below(&format!("/v2/{}/manifests/{tag}", self.name), None)
     }
 
     /// Returns the URL of what has a digest.
@@ -168,6 +229,12 @@ pub fn version(tag: &str) -> Option<String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_whole = core.split('.').count() == 3 && core.split('.').all(is_number);
     (tag.len() <= MAX_TAG && is_whole && Version::parse(&version).is_ok()).then_some(version)
+}
+
+/// Returns the tag of a version that is named exactly; `None` if it is a range, or no whole version, so that tags have to be listed.
+pub fn exact_tag(text: &str) -> Option<String> {
+    let tag = tag(text).ok()?;
+    (version(&tag).as_deref() == Some(text)).then_some(tag)
 }
 
 /// Reports whether a text is a name of a repository in a registry.
@@ -250,6 +317,48 @@ mod tests {
             (&*"a".repeat(250), false),
         ] {
             assert_eq!(registry.chart(name).is_ok(), is_legal, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bundle_is_below_the_path_or_the_path_is_its_own() {
+        let at = |url: &str, name: &str| RegistryUrl::parse(url).unwrap().bundle(name).unwrap().name;
+        assert_eq!(at("oci://a.example/addons", "web"), "addons/web");
+        assert_eq!(at("oci://a.example/addons/web/", "web"), "addons/web");
+        assert_eq!(at("oci://a.example/web", "web"), "web");
+        assert_eq!(at("oci://a.example/the-web", "web"), "the-web/web");
+        assert_eq!(at("oci://a.example", "web"), "web");
+        assert!(RegistryUrl::parse("oci://a.example/addons").unwrap().bundle("Web").is_err());
+        assert_eq!(RegistryUrl::parse("oci://a.example/addons/web").unwrap().own_name(), Ok("web"));
+        assert_eq!(RegistryUrl::parse("oci://a.example").unwrap().own_name(), Err(ReferenceError::Whole));
+    }
+
+    #[test]
+    fn an_address_is_shown_as_it_was_written_without_user_and_password() {
+        for (url, shown, host) in [
+            ("oci://me:word@A.example:5000/addons/", "oci://a.example:5000/addons", "a.example:5000"),
+            ("oci://docker.io/me", "oci://docker.io/me", "docker.io"),
+            ("oci://[::1]:5000", "oci://[::1]:5000", "[::1]:5000"),
+        ] {
+            let registry = RegistryUrl::parse(url).unwrap();
+            assert_eq!((registry.to_string().as_str(), registry.host()), (shown, host));
+        }
+        let registry = RegistryUrl::parse("oci://docker.io/me").unwrap().with_credentials(b"a", b"b");
+        assert_eq!(registry.server().credentials().unwrap().user(), b"a");
+    }
+
+    #[test]
+    fn a_version_that_is_whole_needs_no_list_of_tags() {
+        for (text, tag) in [
+            ("1.2.3", Some("1.2.3")),
+            ("1.2.3-rc.1+5", Some("1.2.3-rc.1_5")),
+            ("~1.2", None),
+            ("1.2", None),
+            ("1.x", None),
+            (">=1.0.0", None),
+            ("v1.2.3", None),
+        ] {
+            assert_eq!(exact_tag(text).as_deref(), tag, "{text}");
         }
     }
 

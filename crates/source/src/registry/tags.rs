@@ -1,4 +1,6 @@
-//! The tags of a chart, page by page, and the list of versions that is kept of them.
+//! The tags of a chart or a bundle, page by page, and the versions that they stand for.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
@@ -54,6 +56,11 @@ impl Tags {
         Ok(())
     }
 
+    /// Returns the versions that the tags stand for, each once. Tags that are no versions are left out.
+    pub fn whole_versions(&self) -> BTreeSet<String> {
+        self.tags.iter().filter_map(|tag| version(tag)).collect()
+    }
+
     /// Returns the versions of `chart`, as an index map has them; `url` is the URL of the chart, without a tag. Tags that are no
     /// versions are left out.
     pub fn versions(mut self, chart: &str, url: &str) -> Vec<u8> {
@@ -89,6 +96,7 @@ mod tests {
         tags.take(br#"{"name":"x","tags":["1.0.0","latest","1.10.0_3"]}"#).unwrap();
         tags.take(br#"{"tags":null}"#).unwrap();
         tags.take(br#"{"tags":["1.9.0","1.0.0",7]}"#).unwrap();
+        assert!(tags.whole_versions().into_iter().eq(["1.0.0", "1.10.0+3", "1.9.0"]));
         let list: Value = serde_json::from_slice(&tags.versions("web", "oci://a/web")).unwrap();
         assert_eq!(
             list,

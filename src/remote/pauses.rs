@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 
 /// Who is to be left alone until when.
 #[derive(Default)]
-pub(super) struct Pauses(Mutex<BTreeMap<String, Instant>>);
+pub(crate) struct Pauses(Mutex<BTreeMap<String, Instant>>);
 
 impl Pauses {
     /// Returns whether a host is to be left alone.
