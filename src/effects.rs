@@ -196,6 +196,7 @@ impl Effects for Adapters {
             Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
                 self.upgrade(run, (module, target), values, (maintenance, source), inbox);
             }
+            Effect::WatchChartMaps => self.repositories.watch_maps(inbox),
             Effect::WatchRelease { module, target, drift } => {
                 self.helm.watch(&target, module, drift, inbox);
             }

@@ -341,6 +341,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::HookLimit
         | FailureKind::HookTimeout
         | FailureKind::MissingKind
+        | FailureKind::Package
         | FailureKind::Release
         | FailureKind::Render
         | FailureKind::Terminating => None,

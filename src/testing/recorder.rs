@@ -168,6 +168,7 @@ impl Recording {
             | Effect::CancelRun { .. }
             | Effect::Exit
             | Effect::ForgetRelease { .. }
+            | Effect::WatchChartMaps
             | Effect::WatchRelease { .. } => {}
         }
     }
@@ -235,6 +236,7 @@ impl Recording {
             }
             Event::CatalogChanged { .. }
             | Event::CatalogRejected { .. }
+            | Event::ChartMapsLost { .. }
             | Event::Commanded { .. }
             | Event::ConfigChanged { .. }
             | Event::ConfigRejected { .. }
