@@ -527,6 +527,7 @@ pub(super) fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdi
             Kind::Chart => BundleKind::Chart,
             Kind::Module => BundleKind::Module,
         },
+        namespace: bundle.namespace.as_deref().map(Arc::from),
     };
     Ok((bundle, privileged, pin))
 }
