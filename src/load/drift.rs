@@ -97,25 +97,19 @@ mod tests {
 
     #[test]
     fn drift_is_put_right_but_for_fields_that_are_left_to_others() {
-        let drift =
-            read("{mode: enforce, ignore: [{kind: Deployment, name: web, paths: [/spec/replicas]}]}").unwrap();
+        let drift = read("{mode: enforce, ignore: [{kind: Deployment, name: web, paths: [/spec/replicas]}]}")
+            .unwrap();
         assert_eq!(drift.mode, DriftMode::Enforce);
         assert!(drift.rules("Deployment", "web").any(|rule| rule.covers("/spec/replicas")));
-        for (text, mode) in [
-            ("'off'", DriftMode::Off),
-            ("off", DriftMode::Off),
-            ("{}", DriftMode::Watch),
-        ] {
+        for (text, mode) in [("'off'", DriftMode::Off), ("off", DriftMode::Off), ("{}", DriftMode::Watch)] {
             assert_eq!(read(text).unwrap().mode, mode, "{text}");
         }
-        let rules = |count: usize| {
-            format!("{{ignore: [{}]}}", vec!["{kind: A, paths: [/a]}"; count].join(", "))
-        };
+        let rules =
+            |count: usize| format!("{{ignore: [{}]}}", vec!["{kind: A, paths: [/a]}"; count].join(", "));
         assert_eq!(read(&rules(MAX_IGNORE_RULES)).unwrap().ignore.len(), MAX_IGNORE_RULES);
         assert!(read(&rules(MAX_IGNORE_RULES + 1)).unwrap_err().contains("drift.ignore: has 65 entries"));
-        let paths = |count: usize| {
-            format!("{{ignore: [{{kind: A, paths: [{}]}}]}}", vec!["/a"; count].join(", "))
-        };
+        let paths =
+            |count: usize| format!("{{ignore: [{{kind: A, paths: [{}]}}]}}", vec!["/a"; count].join(", "));
         assert!(read(&paths(MAX_IGNORED_PATHS)).is_ok());
         assert!(read(&paths(MAX_IGNORED_PATHS + 1)).unwrap_err().contains("paths: has 65 entries"));
     }
@@ -129,10 +123,7 @@ mod tests {
             ("{ignore: [x]}", "drift.ignore[0]: should be a mapping with kind and paths"),
             ("{ignore: [{paths: [/a]}]}", "drift.ignore[0].kind: should be a kind"),
             ("{ignore: [{kind: A}]}", "drift.ignore[0].paths: should be a list of JSON pointers"),
-            (
-                "{ignore: [{kind: A, paths: [a]}]}",
-                "drift.ignore[0].paths[0]: should be a JSON pointer",
-            ),
+            ("{ignore: [{kind: A, paths: [a]}]}", "drift.ignore[0].paths[0]: should be a JSON pointer"),
             ("{ignore: [{kind: A, name: 3, paths: [/a]}]}", "drift.ignore[0].name: should be a text"),
         ] {
             let error = read(text).unwrap_err();

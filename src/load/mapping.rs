@@ -28,7 +28,11 @@ pub(super) fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, St
 }
 
 /// Refuses keys that nobody knows; `place` stands before them.
-pub(super) fn check_keys(fields: &Map<String, Value>, place: &str, keys: &[&'static str]) -> Result<(), String> {
+pub(super) fn check_keys(
+    fields: &Map<String, Value>,
+    place: &str,
+    keys: &[&'static str],
+) -> Result<(), String> {
     let Some(unknown) = fields.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
     let shown: String = unknown.chars().take(100).collect();
     Err(match engine::view::nearest(&shown, keys.iter().copied()) {

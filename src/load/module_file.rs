@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, Requirement, RetryPolicy, ValuesLayout,
-    VersionRange, duration,
+    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, Requirement,
+    RetryPolicy, ValuesLayout, VersionRange, duration,
 };
 use serde_json::{Map, Value};
 

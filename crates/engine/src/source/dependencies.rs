@@ -38,11 +38,12 @@ impl Sources {
             let object = source.object.as_ref().filter(|_| !source.is_decided());
             object.is_some_and(|object| object.spec.depends_on.iter().any(|wanted| wanted.kind == kind))
         };
-        let keys: Vec<SourceKey> =
-            self.known
-                .in_role(Role::Dependent)
-                .filter(|(_, source)| waits(source))
-                .map(|(key, _)| key.clone()).collect();
+        let keys: Vec<SourceKey> = self
+            .known
+            .in_role(Role::Dependent)
+            .filter(|(_, source)| waits(source))
+            .map(|(key, _)| key.clone())
+            .collect();
         for key in keys {
             self.reconciles.request(cx, &work_key(&key), &Cause::outside("another source"));
         }
@@ -91,11 +92,12 @@ impl Sources {
             let object = source.object.as_ref().filter(|_| source.waits_for.is_some());
             object.is_some_and(|object| object.spec.depends_on.contains(key))
         };
-        let keys: Vec<SourceKey> =
-            self.known
-                .in_role(Role::Dependent)
-                .filter(|(_, source)| waits(source))
-                .map(|(key, _)| key.clone()).collect();
+        let keys: Vec<SourceKey> = self
+            .known
+            .in_role(Role::Dependent)
+            .filter(|(_, source)| waits(source))
+            .map(|(key, _)| key.clone())
+            .collect();
         for key in keys {
             self.reconciles.request(cx, &work_key(&key), &Cause::outside("another source"));
         }

@@ -74,9 +74,7 @@ fn a_mend_that_fails_is_told_once_and_comes_again_and_holds_up_nothing() {
     for _ in 0..3 {
         world.mends.push_back(Err(failure("the webhook says no")));
     }
-    let told = |notice: &Notice| {
-        matches!(notice, Notice::Warned { message, .. } if message.contains("ops/ConfigMap/web was changed by others and can't be put right: the webhook says no"))
-    };
+    let told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("ops/ConfigMap/web was changed by others and can't be put right: the webhook says no"));
     world.send_in(10, changed("kubectl-edit"));
     let trace = world.run_for(4_000);
     assert_eq!(mends(&trace), 1, "{trace}");
