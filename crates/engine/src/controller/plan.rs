@@ -158,6 +158,17 @@ fn desired_one(
     Ok(Desired { child: (index, key), object, checksum })
 }
 
+/// Returns which children there should be. They were checked before.
+pub(super) fn named(binding: &ReconcileBinding, children: &[Value]) -> impl Iterator<Item = ChildKey> {
+    children.iter().filter_map(|object| {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let is_kind =
+            |kind: &ObjectKind| kind.api_version == text("/apiVersion") && kind.kind == text("/kind");
+        let index = binding.children.iter().position(|child| is_kind(&child.kind))?;
+        Some((index, Key::new(text("/metadata/namespace"), text("/metadata/name"))))
+    })
+}
+
 /// Sets a text in a mapping of the metadata. A mapping that is null counts as empty.
 fn set(metadata: &mut Map<String, Value>, field: &str, key: &str, text: String) {
     let fields = metadata.entry(field).or_insert(Value::Null);

@@ -10,7 +10,7 @@ use values::Checksum;
 use super::identity::ChildKey;
 use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
 use super::observed::{checksum, value};
-use super::plan::{Desired, Plan, desired, doomed, plan, shown};
+use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
 use super::progress::{Go, failed, not_applied, refused};
 use super::single::Controller;
 use super::{patches, status};
@@ -373,13 +373,22 @@ impl Controller {
 
     /// Writes the status, if it differs, and goes on to pruning.
     fn status(&mut self, around: &mut Surroundings<'_, '_>, key: &Key, wanted: Wanted) -> Go {
+        let says = wanted.result.status.is_some() || wanted.result.conditions.is_some();
+        let awaits = self.keys.get(key).is_some_and(|state| state.expected.is_some());
+        if !says && !awaits {
+            return Go::On(Pass::Pruning(wanted, Pruning::default()));
+        }
         let now = around.config.time_of_day(around.lower.cx.now);
         let (Some(item), Some(parent)) = (self.item(key), self.parent(key)) else {
             return Go::Stop(Pass::Idle, Step::Done);
         };
         let mut object = value(item);
-        let (generation, before) = (wanted.generation, checksum(&object, true));
+        let generation = wanted.generation;
         let change = status::change(&object, &wanted.result, generation, &now);
+        if change.is_none() && !awaits {
+            return Go::On(Pass::Pruning(wanted, Pruning::default()));
+        }
+        let before = checksum(&object, true);
         // The time of day says nothing about what is written.
         let without_time = status::change(&object, &wanted.result, generation, "");
         let patched = Checksum::of(&without_time.map(|change| change.patch));
@@ -436,11 +445,10 @@ impl Controller {
             return Go::On(Pass::Idle);
         }
         let is_final = wanted.is_finalize && wanted.result.finalized;
-        let kept: BTreeSet<ChildKey> = match (&wanted.result.children, self.desired(key, &wanted.result)) {
-            (_, Err(failure)) => return Go::Stop(Pass::Idle, Step::Failed(failure)),
-            (None, Ok(_)) if !is_final => return self.finished(cx, key, &wanted),
-            (Some(_), Ok(desired)) if !is_final => desired.into_iter().map(|one| one.child).collect(),
-            (_, Ok(_)) => BTreeSet::new(),
+        let kept: BTreeSet<ChildKey> = match &wanted.result.children {
+            None if !is_final => return self.finished(cx, key, &wanted),
+            Some(children) if !is_final => named(&self.binding, children).collect(),
+            None | Some(_) => BTreeSet::new(),
         };
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let next = doomed(&parent, &self.children, &kept).into_iter().next();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::hook::reconcile::is_child_of_same;
 use engine::hook::{MonitorSpec, Trigger};
@@ -64,6 +64,8 @@ pub(crate) struct ControlPlane {
     pub(crate) refusals: VecDeque<Option<&'static str>>,
     pub(crate) failures: usize,
     pub(crate) announcements: Vec<Announcement>,
+    /// How long the engine took, if that is measured.
+    pub(crate) spent: Option<Duration>,
     /// Draws how long everything takes.
     pub(crate) random: Option<Random>,
 }
@@ -89,6 +91,7 @@ impl ControlPlane {
             refusals: VecDeque::new(),
             failures: 0,
             announcements: Vec::new(),
+            spent: None,
             random: None,
         };
         plane.send(Event::Started);
@@ -165,9 +168,19 @@ impl ControlPlane {
         std::mem::take(&mut self.log)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "what is measured is time")]
     fn handle(&mut self, event: Event) {
         crate::coverage::saw_event(&event);
-        for effect in self.engine.handle(self.now, event) {
+        let effects = match &mut self.spent {
+            Some(spent) => {
+                let begun = Instant::now();
+                let effects = self.engine.handle(self.now, event);
+                *spent += begun.elapsed();
+                effects
+            }
+            None => self.engine.handle(self.now, event),
+        };
+        for effect in effects {
             crate::coverage::saw_effect(&effect);
             match effect {
                 Effect::StartMonitor { monitor, spec } => {

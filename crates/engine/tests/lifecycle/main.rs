@@ -15,6 +15,7 @@ mod config_map;
 mod config_secret;
 mod contexts;
 mod control_plane;
+mod controller_figures;
 mod controller_remarks;
 mod controllers;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]
