@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::hook::HookLimits;
 
-use super::limits::LimitKind;
+use super::limit_kind::LimitKind;
 
 /// Where the system keeps control groups.
 const ROOT: &str = "/sys/fs/cgroup";

@@ -7,7 +7,6 @@
 //! | cpu | `cpu.max` | not at all: `RLIMIT_CPU` is a time, and no rate |
 //! | output | counted by this process | the same |
 
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,38 +14,11 @@ use engine::hook::HookLimits;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::control_group::{ControlGroup, ControlGroups};
+use super::limit_kind::{LimitKind, MetLimit};
 
 /// What programs say that got no more memory.
-const OUT_OF_MEMORY: [&str; 6] = [
-    "annot allocate memory",
-    "out of memory",
-    "Out of memory",
-    "memory exhausted",
-    "MemoryError",
-    "bad_alloc",
-];
-
-/// What can be limited.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LimitKind {
-    /// The rate of computing.
-    Cpu,
-    /// Memory.
-    Memory,
-    /// What is printed and written into the files of a run.
-    Output,
-    /// Processes and threads at a time.
-    Processes,
-}
-
-/// A limit that a program has met.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct MetLimit {
-    /// Which one.
-    pub kind: LimitKind,
-    /// How much it allows, in the unit of [`HookLimits`].
-    pub most: u64,
-}
+const OUT_OF_MEMORY: [&str; 6] =
+    ["annot allocate", "out of memory", "Out of memory", "memory exhausted", "MemoryError", "bad_alloc"];
 
 /// The limits of a program that runs.
 #[derive(Debug, Default)]
@@ -57,41 +29,6 @@ pub(super) struct AppliedLimits {
 
 /// The kinds that can't be limited here and that this was said of: CPU, memory, processes.
 static TOLD: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
-
-impl LimitKind {
-    /// Returns the controller of control groups that limits it.
-    pub(super) const fn controller(self) -> Option<&'static str> {
-        match self {
-            Self::Cpu => Some("cpu"),
-            Self::Memory => Some("memory"),
-            Self::Processes => Some("pids"),
-            Self::Output => None,
-        }
-    }
-
-    /// Returns its key in `settings.limits`.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::Output => "output",
-            Self::Processes => "processes",
-        }
-    }
-}
-
-impl fmt::Display for MetLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, most } = self;
-        match kind {
-            LimitKind::Cpu => write!(f, "it may use {most} thousandths of a CPU at most")?,
-            LimitKind::Memory => write!(f, "it needs more memory than the {most} bytes that it may use")?,
-            LimitKind::Output => write!(f, "it printed and wrote more than the {most} bytes that it may")?,
-            LimitKind::Processes => write!(f, "it starts more than the {most} processes that it may have")?,
-        }
-        write!(f, " (settings.limits.{})", kind.key())
-    }
-}
 
 impl AppliedLimits {
     /// Limits a program that was started just now. What can't be limited is told once for all programs.
