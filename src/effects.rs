@@ -200,6 +200,9 @@ impl Effects for Adapters {
             Effect::WatchRelease { module, target, drift } => {
                 self.helm.watch(&target, module, drift, inbox);
             }
+            Effect::AwaitReadiness { run, module, target } => {
+                self.helm.await_readiness(&target, (run, module), inbox);
+            }
             Effect::WriteCredentials { run, module, template, values, revision, target } => {
                 self.write_credentials(run, (module, target), (template, values, revision), inbox);
             }

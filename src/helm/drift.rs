@@ -135,7 +135,8 @@ struct Metadata {
 type ObjectName = (String, String);
 
 impl Written {
-    fn name(&self) -> ObjectName {
+    /// Returns its namespace and name.
+    pub(super) fn name(&self) -> ObjectName {
         (self.metadata.namespace.clone().unwrap_or_default(), self.metadata.name.clone())
     }
 

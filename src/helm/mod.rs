@@ -10,6 +10,7 @@
 mod adoption;
 mod apply;
 mod archives;
+mod awaited_releases;
 mod cancellation;
 mod certificates;
 mod chart_cache;
@@ -33,6 +34,7 @@ mod object_look;
 mod object_watch;
 mod package_mark;
 mod permission;
+mod readiness;
 mod record_watch;
 mod release_targets;
 mod render;
@@ -56,7 +58,7 @@ use std::time::Duration;
 use chart::object::KubeVersion;
 use engine::{
     DriftSettings, Failure, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, ReleaseTarget,
-    SourceKey, ValuesInput,
+    RunId, SourceKey, ValuesInput,
 };
 use kube::Client;
 use serde_json::{Map, Value};
@@ -311,17 +313,17 @@ impl Helm {
 
     /// Watches the objects and records of a module's release and reports to `inbox` what drifts.
     pub fn watch(&self, module: ModuleName, drift: DriftSettings, inbox: &Inbox) {
-        let inbox = inbox.clone();
-        self.watch_by(
-            module,
-            Arc::new(move |event| {
-                let inbox = inbox.clone();
-                Box::pin(async move {
-                    inbox.event(event).await;
-                })
-            }),
-            drift,
-        );
+        self.watch_by(module, sink(inbox), drift);
+    }
+
+    /// Reports to `inbox` which objects of a module's release are not ready, until all of them are.
+    pub fn await_readiness(&self, run: RunId, module: ModuleName, inbox: &Inbox) {
+        self.await_readiness_by(run, module, sink(inbox));
+    }
+
+    /// Calls `sink` with which objects of a module's release are not ready, until all of them are.
+    pub fn await_readiness_by(&self, run: RunId, module: ModuleName, sink: EventSink) {
+        self.objects.await_ready(run, module, sink);
     }
 
     /// Watches the objects and records of a module's release and calls `sink` with what drifts, but for fields that `drift`
@@ -350,6 +352,16 @@ impl Helm {
     pub fn forget(&self, module: &ModuleName) {
         self.objects.forget(module);
     }
+}
+
+fn sink(inbox: &Inbox) -> EventSink {
+    let inbox = inbox.clone();
+    Arc::new(move |event| {
+        let inbox = inbox.clone();
+        Box::pin(async move {
+            inbox.event(event).await;
+        })
+    })
 }
 
 impl Drop for Helm {

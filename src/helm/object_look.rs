@@ -1,9 +1,11 @@
 //! Looks at objects that others may have changed, compares them with what was rendered, and puts them right.
 
 use futures::{FutureExt as _, StreamExt as _, stream};
+use objects::readiness::readiness;
 use serde_json::{Map, Value};
 
 use super::apply::{of_version, read_back};
+use super::awaited_releases::ReadinessLook;
 use super::drift::{ChangedField, Doubt, Finding};
 use super::error::ReleaseError;
 use super::last_release::LastReleases;
@@ -61,6 +63,30 @@ impl ObjectLook {
             }
         }
         true
+    }
+
+    /// Returns which objects are not ready. One that may not be read counts as ready.
+    pub(super) async fn readiness(&self, objects: &[(Key, Resource)]) -> ReadinessLook {
+        let look = |object: (Key, Resource)| async move {
+            let found = self.requests.get(&path(&object)).await;
+            (object.0, found)
+        };
+        let looks: Vec<_> = objects.iter().map(|object| look(object.clone()).boxed()).collect();
+        let mut found = stream::iter(looks).buffered(AT_ONCE);
+        let mut all = ReadinessLook::default();
+        while let Some((key, found)) = found.next().await {
+            match found {
+                Ok(Some(object)) => {
+                    if let Err(unready) = readiness(&object) {
+                        all.unready.push((key, unready.why));
+                    }
+                }
+                Ok(None) => all.unready.push((key, "it does not exist".to_owned())),
+                Err(error) if error.code() == 403 => {}
+                Err(_) => all.has_failed = true,
+            }
+        }
+        all
     }
 
     /// Returns whether an object is there, and how it differs from what was rendered, if that is known.

@@ -15,7 +15,8 @@ use engine::{DriftSettings, ModuleName};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::drift::{DriftState, EventSink, Report, TrackedRelease, shown};
+use super::awaited_releases::{AwaitedReleases, ReadinessLook};
+use super::drift::{DriftState, EventSink, Report, TrackedRelease, Written, shown};
 use super::error::ReleaseError;
 use super::object::Key;
 use super::object_look::ObjectLook;
@@ -55,6 +56,8 @@ pub(super) struct ObjectWatch {
     lists: watch::Sender<()>,
     /// Wakes who waits for the next look.
     looks: Arc<Notify>,
+    /// The releases whose objects somebody waits for.
+    awaited: AwaitedReleases,
 }
 
 impl ObjectWatch {
@@ -76,7 +79,16 @@ impl ObjectWatch {
         let (lists, looks) = (watch::channel(()).0, Arc::default());
         let mut state = DriftState::default();
         state.is_in_namespaces = reach == WatchReach::Namespaces;
-        Self { requests, discovery, look, selector, state: Arc::new(Mutex::new(state)), lists, looks }
+        Self {
+            requests,
+            discovery,
+            look,
+            selector,
+            state: Arc::new(Mutex::new(state)),
+            lists,
+            looks,
+            awaited: AwaitedReleases::default(),
+        }
     }
 
     /// Reports whether no object of a release is known to be gone. Those that no watch shows are asked for.
@@ -171,7 +183,26 @@ impl ObjectWatch {
 
     /// Forgets a release; watches that nobody needs any more end.
     pub(super) fn forget(&self, module: &ModuleName) {
+        self.awaited.forget(module.as_str());
         self.lock(|state| state.forget(module.as_str()));
+    }
+
+    /// Returns the releases whose objects somebody waits for.
+    pub(super) fn awaited(&self) -> &AwaitedReleases {
+        &self.awaited
+    }
+
+    /// Returns the objects of a release.
+    pub(super) fn tracked(&self, release: &str) -> Vec<(Key, Resource)> {
+        self.lock(|state| {
+            let tracked = state.releases.get(release).into_iter().flat_map(|tracked| &tracked.objects);
+            tracked.map(|(key, resource)| (key.clone(), resource.clone())).collect()
+        })
+    }
+
+    /// Looks which objects are not ready.
+    pub(super) async fn look_at_readiness(&self, objects: &[(Key, Resource)]) -> ReadinessLook {
+        self.look.readiness(objects).await
     }
 
     fn lock<T>(&self, work: impl FnOnce(&mut DriftState) -> T) -> T {
@@ -223,7 +254,7 @@ impl ObjectWatch {
             self.discovery.watch_reports().of(&format!("{} of releases ({path})", resource.kind));
         let mut fails_since = None;
         loop {
-            let update = reflector.next().await;
+            let update: Update<Written> = reflector.next().await;
             // What is new of whether the watch works. A list says nothing of that.
             let mut broken = None;
             match &update {
@@ -249,6 +280,11 @@ impl ObjectWatch {
                 Update::Listed(_) | Update::Changed(..) => {}
             }
             let is_tried = matches!(update, Update::Listed(_) | Update::Failed(_));
+            match &update {
+                Update::Changed(_, object) => self.awaited.changed(Some(&object.name())),
+                Update::Listed(_) => self.awaited.changed(None),
+                Update::Failed(_) | Update::Restored => {}
+            }
             let reports = self.lock(|state| {
                 let mut reports = state.apply(&path, update, Instant::now());
                 if let Some(broken) = broken {

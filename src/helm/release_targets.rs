@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{
     DriftSettings, Failure, Module, ModuleName, OwnedReleases, ReleaseName, ReleaseOutcome, ReleaseTarget,
+    RunId,
 };
 use kube::Client;
 
@@ -140,6 +141,11 @@ impl ReleaseTargets {
     /// Watches the objects and records of a module's release and reports to `inbox` what drifts.
     pub fn watch(&self, target: &ReleaseTarget, module: ModuleName, drift: DriftSettings, inbox: &Inbox) {
         self.of(target).watch(module, drift, inbox);
+    }
+
+    /// Reports to `inbox` which objects of a module's release are not ready, until all of them are.
+    pub fn await_readiness(&self, target: &ReleaseTarget, (run, module): (RunId, ModuleName), inbox: &Inbox) {
+        self.of(target).await_readiness(run, module, inbox);
     }
 
     /// Stops watching the objects of a module's release.

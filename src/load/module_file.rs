@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, Requirement,
-    RetryPolicy, ValuesLayout, VersionRange, duration,
+    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, ReadinessPolicy,
+    ReadinessWait, Requirement, RetryPolicy, ValuesLayout, VersionRange, duration,
 };
 use serde_json::{Map, Value};
 
@@ -19,10 +19,18 @@ use super::mapping::{MAX_TEXT, check_keys, read_mapping};
 const FILE: &str = "module.yaml";
 
 /// All keys that there are.
-const KEYS: [&str; 6] = ["chart", "drift", "namespace", "requires", "retry", "valuesLayout"];
+const KEYS: [&str; 7] =
+    ["chart", "drift", "namespace", "readiness", "requires", "retry", "valuesLayout"];
 
 /// All keys of the chart.
 const CHART_KEYS: [&str; 5] = ["autoUpgrade", "minAge", "name", "repository", "version"];
+
+/// All keys of the readiness.
+const READINESS_KEYS: [&str; 2] = ["timeout", "wait"];
+
+/// The shortest and the longest time that objects have to become ready.
+const MIN_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// All keys of a module that is required.
 const REQUIREMENT_KEYS: [&str; 2] = ["module", "version"];
@@ -61,6 +69,7 @@ impl ModuleFile {
             settings: ModuleSettings {
                 requires: fields.get("requires").map(requires).transpose()?.unwrap_or_default(),
                 drift: fields.get("drift").map(drift_settings).transpose()?.unwrap_or_default(),
+                readiness: fields.get("readiness").map(readiness).transpose()?.unwrap_or_default(),
                 retry: fields.get("retry").map(retry).transpose()?.unwrap_or_default(),
             },
         })
@@ -143,6 +152,25 @@ fn requirement(value: &Value, place: &str) -> Result<Requirement, String> {
     Ok(Requirement { module: ModuleName::from(module), version })
 }
 
+fn readiness(value: &Value) -> Result<ReadinessPolicy, String> {
+    let fields = value.as_object().ok_or("readiness: should be a mapping with wait and timeout")?;
+    check_keys(fields, "readiness: ", &READINESS_KEYS)?;
+    let wait = match fields.get("wait").and_then(Value::as_str) {
+        Some("objects") => ReadinessWait::Objects,
+        Some("none") => ReadinessWait::None,
+        Some(_) | None => return Err("readiness.wait: should be objects or none".to_owned()),
+    };
+    let timeout = match fields.get("timeout") {
+        None => ReadinessPolicy::default().timeout,
+        Some(value) => {
+            let time = value.as_str().and_then(|text| duration::parse(text).ok());
+            let time = time.filter(|time| (MIN_TIMEOUT..=MAX_TIMEOUT).contains(time));
+            time.ok_or("readiness.timeout: should be a duration from 1s to 24h, such as 5m")?
+        }
+    };
+    Ok(ReadinessPolicy { wait, timeout })
+}
+
 fn retry(value: &Value) -> Result<RetryPolicy, String> {
     let fields = value.as_object().ok_or("retry: should be a mapping with delay, max, attempts and then")?;
     RetryPolicy::read(fields).map_err(|error| format!("retry: {error}"))
@@ -205,7 +233,7 @@ mod tests {
             ("namspace: web", r#"module.yaml: there is no key "namspace"; did you mean namespace?"#),
             (
                 "colour: red",
-                r#"module.yaml: there is no key "colour"; the keys are chart, drift, namespace, requires, retry, valuesLayout"#,
+                r#"module.yaml: there is no key "colour"; the keys are chart, drift, namespace, readiness, requires, retry, valuesLayout"#,
             ),
             ("namespace: Web", "module.yaml: namespace: should be the name of a namespace"),
             ("namespace: a.b", "module.yaml: namespace: should be"),
@@ -220,6 +248,14 @@ mod tests {
             ("chart: {versions: a}", r#"chart: there is no key "versions"; did you mean version?"#),
             ("chart: {repository: a, name: b}", "module.yaml: chart.version: should be a text"),
             ("chart: {repository: a, name: b, version: 1.2}", "module.yaml: chart.version: should be a text"),
+            ("readiness: objects", "module.yaml: readiness: should be a mapping"),
+            ("readiness: {timeout: 5m}", "readiness.wait: should be objects or none"),
+            ("readiness: {wait: pods}", "readiness.wait: should be objects or none"),
+            (
+                "readiness: {wait: objects, timeout: 25h}",
+                "readiness.timeout: should be a duration from 1s to 24h",
+            ),
+            ("readiness: {wait: objects, time: 5m}", "readiness: there is no key"),
             ("retry: 5s", "module.yaml: retry: should be a mapping"),
             ("retry: {then: skip}", "module.yaml: retry: attempts: is missing"),
             ("requires: db", "module.yaml: requires: should be a list"),

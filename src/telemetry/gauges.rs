@@ -41,6 +41,13 @@ impl Metrics {
                 gauges.set(&[], if election.rival.is_some() { 1.0 } else { 0.0 });
             }
         });
+        self.module_readiness.renew(|gauges| {
+            for module in &view.modules {
+                if let Some(readiness) = &module.readiness {
+                    gauges.set(&[module.name.as_str(), readiness.state()], 1.0);
+                }
+            }
+        });
         self.module_maintenance.renew(|gauges| {
             for module in view.modules.iter().filter(|module| module.maintenance.is_some()) {
                 gauges.set(&[module.name.as_str(), "NoResourceReconciliation"], 1.0);

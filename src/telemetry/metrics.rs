@@ -133,6 +133,7 @@ metrics! {
             "The first task of a queue";
         gauge queue_head_seconds = "tasks_queue_head_seconds", &["queue"],
             "How long a queue has been at its first task: running, failing or waiting";
+        gauge module_readiness = "module_readiness", &["module", "state"], "Modules whose objects are awaited: ready, waiting or late";
         gauge module_maintenance = "mm_module_maintenance", &["module", "state"], "Modules in maintenance";
         gauge module_phase = "module_phase", &["module", "phase"],
             "What a module is doing: disabled, starting, running, failed, deleting, parked, orphaned";

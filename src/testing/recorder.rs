@@ -163,6 +163,7 @@ impl Recording {
             | Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
+            | Effect::AwaitReadiness { .. }
             | Effect::AwaitRepositoryKinds
             | Effect::AwaitSourceKinds
             | Effect::CancelRun { .. }
@@ -248,6 +249,7 @@ impl Recording {
             | Event::ObjectChanged { .. }
             | Event::OwnWatchChanged { .. }
             | Event::ReleaseDrifted { .. }
+            | Event::ReadinessChanged { .. }
             | Event::ReleaseUnwatched { .. }
             | Event::ReviewAbandoned { .. }
             | Event::ReviewRequested { .. }

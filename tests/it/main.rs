@@ -35,6 +35,7 @@ mod helm_drift;
 mod helm_faults;
 mod helm_hooks;
 mod helm_merge;
+mod helm_readiness;
 mod helm_records;
 mod high_availability;
 mod hooks;

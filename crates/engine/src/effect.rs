@@ -300,6 +300,15 @@ pub enum Effect {
     },
     /// Watch the maps in which charts are kept, and report those that others removed or changed, until the operator ends.
     WatchChartMaps,
+    /// Report which objects of a release are not ready, until all of them are. A later one for the same release takes its place.
+    AwaitReadiness {
+        /// The question.
+        run: RunId,
+        /// The module.
+        module: ModuleName,
+        /// Where the release is.
+        target: ReleaseTarget,
+    },
     /// Watch the objects of a release and report what drifts. Of a release that is watched already the settings count from now on.
     WatchRelease {
         /// The module.
@@ -499,6 +508,7 @@ impl Effect {
             | Self::StorePackage { .. }
             | Self::UninstallRelease { .. }
             | Self::WatchChartMaps
+            | Self::AwaitReadiness { .. }
             | Self::WatchRelease { .. }
             | Self::WriteLease { .. } => None,
         }

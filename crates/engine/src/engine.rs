@@ -165,6 +165,7 @@ impl Engine {
         }
         self.queues.wake_due(self.cx.now);
         self.end_maintenance();
+        self.modules.check_readiness(&mut self.cx, &self.configuration);
         self.route(event);
         self.settle();
         self.configuration.redact(&mut self.cx);
@@ -296,6 +297,9 @@ impl Engine {
             }
             Event::PackagePinned { run, outcome } => repositories.package_pinned(run, outcome),
             Event::PackageStored { run, outcome } => repositories.package_stored(run, outcome),
+            Event::ReadinessChanged { run, module, unready } => {
+                modules.readiness_changed(run, &module, unready);
+            }
             Event::ReleaseDrifted { module, drift } => {
                 modules.release_drifted(lower.cx, lower.queues, &module, drift);
             }
@@ -383,6 +387,7 @@ impl Engine {
                     .next_wakeup()
                     .into_iter()
                     .chain(self.configuration.next_wakeup())
+                    .chain(self.modules.next_wakeup())
                     .chain(self.converges.next_wakeup())
                     .chain(self.controllers.next_wakeup())
                     .chain(self.modules.next_mend())

@@ -251,6 +251,16 @@ pub enum Event {
         /// Why the object is not as it was rendered.
         outcome: Result<(), Failure>,
     },
+    /// Which objects of a release are not ready, each with the reason; none when all are. Answers
+    /// [`AwaitReadiness`](crate::Effect::AwaitReadiness), more than once.
+    ReadinessChanged {
+        /// The question.
+        run: RunId,
+        /// The module.
+        module: ModuleName,
+        /// The objects.
+        unready: Vec<String>,
+    },
     /// Which kinds of objects of a release can't be watched, all of them; none when all are watched.
     ReleaseUnwatched {
         /// The module.

@@ -94,7 +94,9 @@ pub use hook::{metric, object_patch, snapshot};
 pub use inspection::{Inspection, ScopeInspection};
 pub use lease::LeaseRecord;
 pub use memory::ShortMemory;
-pub use module_settings::{MAX_REQUIREMENTS, ModuleSettings, Requirement, VersionRange};
+pub use module_settings::{
+    MAX_REQUIREMENTS, ModuleSettings, ReadinessPolicy, ReadinessWait, Requirement, VersionRange,
+};
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chart::semver::{Constraint, Version};
 
@@ -19,8 +20,35 @@ pub struct ModuleSettings {
     pub requires: Vec<Requirement>,
     /// What is done about objects of its release that others change.
     pub drift: DriftSettings,
+    /// Whether those that require it wait until its objects are ready.
+    pub readiness: ReadinessPolicy,
     /// How runs of it that fail are tried again.
     pub retry: RetryPolicy,
+}
+
+/// Whether those that require a module wait until its objects are ready.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ReadinessPolicy {
+    /// For what they wait.
+    pub wait: ReadinessWait,
+    /// After this time it is told that the objects are late.
+    pub timeout: Duration,
+}
+
+/// For what others wait that require a module, after its run.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ReadinessWait {
+    /// Nothing.
+    #[default]
+    None,
+    /// The objects of its release are ready.
+    Objects,
+}
+
+impl Default for ReadinessPolicy {
+    fn default() -> Self {
+        Self { wait: ReadinessWait::None, timeout: Duration::from_mins(5) }
+    }
 }
 
 /// A module that another one waits for.

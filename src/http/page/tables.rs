@@ -132,6 +132,10 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
         page.raw(", revision ").number(revision);
     }
     page.raw("</td><td>");
+    if let Some(readiness) = module.readiness.as_ref().filter(|readiness| !readiness.unready.is_empty()) {
+        let told = format!("objects are not ready: {}", readiness.unready.join("; "));
+        page.raw("<small>").text(&show(&as_failure(&told), Some(&module.name))).raw("</small>");
+    }
     if let Some(why) = module.waits.as_ref().or(module.held.as_ref()) {
         page.text(&show(&as_failure(why), Some(&module.name)));
     }

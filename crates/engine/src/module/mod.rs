@@ -9,7 +9,9 @@ mod hooks;
 mod lower;
 mod mends;
 mod modules;
+mod object_readiness;
 mod ownerless;
+mod readiness;
 mod release;
 mod release_drift;
 mod release_places;
@@ -20,6 +22,7 @@ mod retries;
 mod run;
 mod state;
 mod view;
+mod waits;
 mod watch_events;
 mod watch_health;
 

@@ -7,8 +7,8 @@ use super::broken_files::BrokenFiles;
 use super::events::{Announcements, Change};
 use super::mends::Mends;
 use super::ownerless::Ownerless;
-use super::requirements::Waits;
 use super::state::Release;
+use super::waits::Waits;
 use super::{Lower, ModuleState, Phase};
 use crate::addon::Digest;
 use crate::catalog::{Catalog, Global, Hook};
@@ -24,6 +24,7 @@ use crate::name::{HookId, ModuleName, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::queue::{End, Queues, Reason};
 use crate::task::{Question, ScriptAnswer, Task, TaskKind, Trigger};
+use crate::time::Time;
 
 /// All modules and global hooks.
 #[derive(Debug, Default)]
@@ -58,6 +59,8 @@ pub(crate) struct Modules {
     pub(super) waits: Waits,
     /// The objects of releases that are put right.
     pub(super) mends: Mends,
+    /// When the objects of modules are late that are not ready yet.
+    pub(super) deadlines: BTreeMap<ModuleName, Time>,
 }
 
 impl Modules {

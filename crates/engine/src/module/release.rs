@@ -76,13 +76,14 @@ impl Modules {
         if is_managed != module.release_watched {
             module.release_watched = is_managed;
             let drift = module.spec.settings.drift.clone();
-            let (module, target) = (name.clone(), place);
+            let (module, target) = (name.clone(), place.clone());
             cx.push(if is_managed {
                 Effect::WatchRelease { module, target, drift }
             } else {
                 Effect::ForgetRelease { module, target }
             });
         }
+        self.await_readiness(cx, name, (outcome.action, place));
         if let Some(first) = outcome.taken_over.first() {
             let taken = taken_over(first, outcome.taken_over.len());
             self.announce(cx, name, Change::TookOver, Some(&taken));

@@ -22,39 +22,11 @@ use crate::queue::End;
 use crate::task::{Task, TaskKind, Trigger};
 use crate::view::RequirementView;
 
-/// What is known about modules that wait for others.
-#[derive(Debug, Default)]
-pub(crate) struct Waits {
-    /// Those that wait now.
-    waiting: BTreeSet<ModuleName>,
-    /// The way from a module back to itself, for those that require themselves over others.
-    circles: BTreeMap<ModuleName, Vec<ModuleName>>,
-    /// Whether something happened that they may wait for.
-    is_changed: bool,
-}
-
 /// Something that a module requires and that is not there.
 struct Lack {
     what: String,
     /// Whether a person has to do something: no run of another module brings it.
     needs_help: bool,
-}
-
-impl Waits {
-    /// Records that something happened that modules may wait for.
-    pub(super) fn changed(&mut self) {
-        self.is_changed = true;
-    }
-
-    /// Records what a module is doing now.
-    pub(super) fn phase_changed(&mut self, name: &ModuleName, phase: Phase) {
-        self.is_changed = true;
-        if phase == Phase::Waiting {
-            self.waiting.insert(name.clone());
-        } else {
-            self.waiting.remove(name);
-        }
-    }
 }
 
 impl Modules {
@@ -192,7 +164,10 @@ impl Modules {
             }
         }
         match other.phase {
-            _ if other.ran == Some(other.spec.content) => None,
+            _ if other.ran == Some(other.spec.content) => {
+                let unready = Self::unready(other)?;
+                time(&format!("whose objects are not ready: {unready}"))
+            }
             Phase::Held | Phase::Waiting => time("which waits itself"),
             Phase::Failed => time("whose run failed"),
             Phase::Deleting

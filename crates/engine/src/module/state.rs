@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::events::{Announced, Change};
+use super::object_readiness::Readiness;
 use super::release_drift::ReleaseDrift;
 use super::release_places::ReleasePlaces;
 use crate::catalog::{Hook, Module};
@@ -48,6 +49,8 @@ pub(crate) struct ModuleState {
     pub(super) crds_of: Option<u64>,
     /// What is known about its release.
     pub(super) release: Release,
+    /// Whether its objects are ready.
+    pub(super) readiness: Readiness,
     /// Where its release is.
     pub(super) places: ReleasePlaces,
     /// The objects of its release are watched.
@@ -205,6 +208,7 @@ impl ModuleState {
             schedules_on: false,
             crds_of: None,
             release: Release::Unknown,
+            readiness: Readiness::default(),
             places: ReleasePlaces::default(),
             release_watched: false,
             has_no_credentials: false,

@@ -79,6 +79,7 @@ fn view(
         maintenance: configuration.maintenance_view(&spec.key, now),
         parked: module.parked.as_ref().map(|parked| parked.why.clone()),
         waits: module.reason.clone().filter(|_| module.phase == Phase::Waiting),
+        readiness: module.readiness.view(now),
         requires: Vec::new(),
         held: module.reason.clone().filter(|_| module.phase == Phase::Held),
         package: spec.package.clone(),

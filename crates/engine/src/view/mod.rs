@@ -341,6 +341,8 @@ pub struct ModuleView {
     pub held: Option<String>,
     /// Why it does not run as its files are now, if others are missing that it requires.
     pub waits: Option<String>,
+    /// Whether the objects of its release are ready, if its files ask for that.
+    pub readiness: Option<ReadinessView>,
     /// The modules that it requires.
     pub requires: Vec<RequirementView>,
     /// What it is installed from, if it names a chart.
@@ -355,6 +357,28 @@ pub struct ModuleView {
     pub broken_version: Option<Failure>,
     /// Its hooks.
     pub hooks: Vec<HookId>,
+}
+
+/// Whether the objects of a release are ready.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ReadinessView {
+    /// How long they have not been; `None` if they are.
+    pub awaited_for: Option<Duration>,
+    /// Whether that is longer than the module allows.
+    pub is_late: bool,
+    /// Those that are not, each with the reason. Can hold secrets.
+    pub unready: Vec<String>,
+}
+
+impl ReadinessView {
+    /// Returns the state in one word: `ready`, `waiting` or `late`.
+    pub fn state(&self) -> &'static str {
+        match (self.awaited_for, self.is_late) {
+            (None, _) => "ready",
+            (Some(_), false) => "waiting",
+            (Some(_), true) => "late",
+        }
+    }
 }
 
 /// That the release of a module is left alone because people work on it.

@@ -341,7 +341,7 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
             format!("its new version is broken, the old one stays in force: {}", format.failure(broken));
         return told(what, "correct its files; they are read again by themselves".to_owned());
     }
-    if let Some((what, advice)) = missing(module) {
+    if let Some((what, advice)) = missing(module).or_else(|| late(module, format)) {
         return told(what, format!("{advice}; more: {}", why_module(name)));
     }
     let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
@@ -377,6 +377,17 @@ fn missing(module: &ModuleView) -> Option<(String, String)> {
         None => format!("runs on, and requires {lacks}; after a start of the operator it would not run"),
     };
     Some((what, advice))
+}
+
+/// Returns which objects of a module are not ready in time, with what to do about it.
+fn late(module: &ModuleView, format: Format<'_>) -> Option<(String, String)> {
+    let readiness = module.readiness.as_ref().filter(|readiness| readiness.is_late)?;
+    let unready = readiness.unready.iter().take(CHANGED).map(|unready| (format.show)(unready));
+    let unready: Vec<String> = unready.collect();
+    let since = readiness.awaited_for.map(span).unwrap_or_default();
+    let what = format!("its objects are not ready for {since}: {}", unready.join("; "));
+    let advice = "`kubectl describe` shows why; modules that require it wait, unless readiness in its module.yaml says otherwise";
+    Some((what, advice.to_owned()))
 }
 
 /// Returns what brings a module that another one requires, if it is missing.

@@ -129,13 +129,7 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     if let Some(why) = &module.held {
         data.insert("held".to_owned(), (format.show)(why).into());
     }
-    if let Some(why) = &module.waits {
-        data.insert("waits".to_owned(), (format.show)(why).into());
-    }
-    if !module.requires.is_empty() {
-        let required = |required: &RequirementView| json!({"module": required.module.as_str(), "version": required.version, "missing": required.lack});
-        data.insert("requires".to_owned(), module.requires.iter().map(required).collect());
-    }
+    waiting_data(module, format, &mut data);
     if let Some(package) = &module.package {
         let chart = json!({
             "repository": &*package.repository,
@@ -173,6 +167,21 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
         data.insert("configProblem".to_owned(), format.failure(&problem.failure).into());
     }
     data.into()
+}
+
+/// Adds what a module waits for, and who waits for it.
+fn waiting_data(module: &ModuleView, format: Format<'_>, data: &mut Map<String, Value>) {
+    if let Some(why) = &module.waits {
+        data.insert("waits".to_owned(), (format.show)(why).into());
+    }
+    if let Some(readiness) = &module.readiness {
+        let unready: Vec<String> = readiness.unready.iter().map(|unready| (format.show)(unready)).collect();
+        data.insert("readiness".to_owned(), json!({"state": readiness.state(), "unready": unready}));
+    }
+    if !module.requires.is_empty() {
+        let required = |required: &RequirementView| json!({"module": required.module.as_str(), "version": required.version, "missing": required.lack});
+        data.insert("requires".to_owned(), module.requires.iter().map(required).collect());
+    }
 }
 
 fn queue_data(queue: &QueueView, format: Format<'_>) -> Value {
@@ -284,6 +293,9 @@ fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
         short(&(format.show)(why))
     } else if let Some(why) = &module.waits {
         short(&(format.show)(why))
+    } else if let Some(readiness) = module.readiness.as_ref().filter(|readiness| readiness.is_late) {
+        let first = readiness.unready.first().map(|unready| (format.show)(unready)).unwrap_or_default();
+        short(&format!("objects are not ready in time: {first}"))
     } else if module.parked.is_some() {
         "its release is left alone, see below".to_owned()
     } else if module.broken_version.is_some() {

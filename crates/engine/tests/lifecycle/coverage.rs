@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use engine::hook::WatchEvent;
 use engine::{
     Command, CommandId, Config, ConfigObject, Drift, Effect, Event, Failure, FailureKind, MonitorId, Notice,
-    ReviewId,
+    ReviewId, RunId,
 };
 use serde_json::json;
 
@@ -31,13 +31,13 @@ macro_rules! variants {
 variants! { EVENTS, event_name, Event:
     Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
-    NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
+    NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Abort, Announce, AnswerCommand, AnswerReview, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
+    Abort, Announce, AnswerCommand, AnswerReview, AwaitReadiness, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
     LoadModule, LoadModules, MendObject, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
@@ -113,6 +113,7 @@ fn tour() {
         .script()
         .module(20, "crds")
         .with(|module| module.crds = vec!["crds/x.yaml".into()])
+        .readiness(60)
         .module(30, "late")
         .with(|module| module.broken = Some(Failure::new(FailureKind::Files, "garbage")));
     let mut good = before.modules[3].clone();
@@ -145,6 +146,7 @@ fn tour() {
         },
     );
     world.send_in(2, drifted("a", Drift::Status("failed".into())));
+    world.send_in(2, Event::ReadinessChanged { run: RunId::new(1), module: "a".into(), unready: Vec::new() });
     world.send_in(2, Event::ReleaseUnwatched { module: "a".into(), kinds: Vec::new() });
     let review = json!(null).into();
     let requested =

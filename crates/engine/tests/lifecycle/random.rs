@@ -64,6 +64,7 @@ fn catalog() -> Files {
         .hooks_only()
         .script()
         .hook("side.sh", "{onStartup: 1, kubernetes: [{name: nodes, kind: Node, queue: own, waitForSynchronization: false}]}")
+        .readiness(20)
         .module(15, "delta")
         .requires(&["beta", "gamma"])
 }
@@ -173,6 +174,7 @@ fn life(seed: u64) -> World {
     let mut world = World::with_config(&catalog(), config);
     world.repeats_answers = seed.is_multiple_of(16);
     world.is_quiet = true;
+    world.readies_after = Some(random.below(40_000));
     if random.below(3) == 0 {
         world = world.without_kind("Thing");
     }

@@ -1,7 +1,12 @@
 //! Modules that wait for others: `requires` in their files.
 
+use std::time::Duration;
+
 use engine::view::{status, why};
-use engine::{Command, CommandId, Config, Event, Notice, OnModuleFailure, Requirement, VersionRange};
+use engine::{
+    Command, CommandId, Config, Event, Notice, OnModuleFailure, ReadinessPolicy, ReadinessWait, Requirement,
+    RunId, VersionRange,
+};
 use serde_json::json;
 
 use crate::build::{Files, config, files, reread};
@@ -18,6 +23,14 @@ impl Files {
                 Requirement { module: name.into(), version }
             };
             module.settings.requires = others.iter().map(requirement).collect();
+        })
+    }
+
+    /// Lets those that require the last module wait until its objects are ready, which are late after some seconds.
+    pub(crate) fn readiness(self, seconds: u64) -> Self {
+        let timeout = Duration::from_secs(seconds);
+        self.with(move |module| {
+            module.settings.readiness = ReadinessPolicy { wait: ReadinessWait::Objects, timeout };
         })
     }
 
@@ -233,4 +246,74 @@ fn a_module_of_a_namespace_means_its_neighbour() {
     world.send_in(0, config(300, &[("aWebEnabled", "true"), ("aDbEnabled", "true")]));
     world.run_for(8_000);
     assert!(phases(&world).contains(&"a-web running".to_owned()), "{:?}", phases(&world));
+}
+
+/// Returns the question about the objects of a module that was asked last.
+fn question(trace: &str, module: &str) -> RunId {
+    let asked = format!("await objects of {module} #");
+    let number = trace.lines().rev().find_map(|line| line.split_once(&asked)?.1.parse().ok());
+    RunId::new(number.unwrap_or_else(|| panic!("nobody asked: {trace}")))
+}
+
+fn objects(run: RunId, module: &str, unready: &[&str]) -> Event {
+    let unready = unready.iter().map(|text| (*text).to_owned()).collect();
+    Event::ReadinessChanged { run, module: module.into(), unready }
+}
+
+#[test]
+fn who_requires_a_module_waits_until_its_objects_are_ready_and_nobody_else_does() {
+    let files =
+        || files().module(10, "db").readiness(60).module(20, "app").requires(&["db"]).module(30, "web");
+    let mut world = World::new(&files());
+    let trace = world.run_until(10_000);
+    assert_eq!(upgrades(&trace), ["db", "web"], "{trace}");
+    assert_eq!(phases(&world), ["db running", "app waiting", "web running"]);
+    assert!(why_app(&world).contains("whose objects are not ready: nobody has looked at them yet"));
+    let run = question(&trace, "db");
+    let one = "ns/StatefulSet/db: 0 of 1 replicas are ready";
+    world.send_in(10, objects(run, "db", &[one]));
+    world.run_until(20_000);
+    assert!(why_app(&world).contains(&format!("it requires module db, whose objects are not ready: {one}")));
+    assert!(!world.told(status::text).contains("Needs attention"), "it may take its time");
+    // An answer to an older question says nothing of these.
+    world.send_in(10, objects(RunId::new(1), "db", &[]));
+    world.run_until(30_000);
+    assert_eq!(phases(&world)[1], "app waiting");
+    // Its time is over: people are told, and nobody stops to wait.
+    world.run_until(100_000);
+    let told = world.told(status::text);
+    assert!(told.contains("! module db its objects are not ready for") && told.contains(one), "{told}");
+    let late = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("its objects are not ready after"));
+    assert_eq!(world.noticed(late), 1);
+    assert_eq!(
+        world.told(status::data)["modules"][0]["readiness"],
+        json!({"state": "late", "unready": [one]})
+    );
+    let trace = world.after(10, objects(run, "db", &[]));
+    assert_eq!(upgrades(&trace), ["app"], "{trace}");
+    assert!(!world.told(status::text).contains("Needs attention"));
+    // The next upgrade asks again, and what ran is not stopped by it.
+    let trace = world.after(10, config(200, &[("db", "x: 1")]));
+    assert_eq!((upgrades(&trace), phases(&world)[1].as_str()), (vec!["db"], "app running"), "{trace}");
+    assert_ne!(question(&trace, "db"), run);
+    let mut plain = files();
+    plain.modules[0].settings.readiness = ReadinessPolicy::default();
+    plain.modules[0].content = 2;
+    world.after(10, reread(&plain));
+    assert_eq!(world.view().modules[0].readiness, None, "nobody asks any more");
+}
+
+#[test]
+fn objects_that_never_become_ready_keep_no_converge_from_its_end() {
+    let files = files().module(10, "db").readiness(60).module(20, "app").requires(&["db"]);
+    let mut world = World::new(&files).settled();
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::Ready)), 1);
+    assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()));
+    let trace = world.after(10, config(200, &[("dbEnabled", "false")]));
+    assert!(trace.contains("uninstall db"), "{trace}");
+    assert_eq!(
+        (world.view().modules[0].readiness.clone(), phases(&world)[1].as_str()),
+        (None, "app waiting")
+    );
+    assert!(why_app(&world).contains("it requires module db, which is off"));
 }

@@ -98,6 +98,8 @@ pub(crate) struct World {
     /// Show values of hooks and charts in the trace.
     shows_values: bool,
     pub(crate) steps: usize,
+    /// After how long the objects of releases are ready, in milliseconds; `None` for never.
+    pub(crate) readies_after: Option<u64>,
     /// Writes no trace.
     pub(crate) is_quiet: bool,
     /// Sends every answer twice.
@@ -157,6 +159,7 @@ impl World {
             changing: BTreeMap::new(),
             shows_values: false,
             steps: 0,
+            readies_after: None,
             is_quiet: false,
             repeats_answers: false,
             context_files: None,
@@ -543,6 +546,11 @@ impl World {
             Effect::MendObject { run, .. } => {
                 let outcome = self.mends.pop_front().unwrap_or(Ok(()));
                 self.send_in(OTHER, Event::ObjectMended { run, outcome });
+            }
+            Effect::AwaitReadiness { run, module, .. } => {
+                if let Some(delay) = self.readies_after {
+                    self.send_in(delay, Event::ReadinessChanged { run, module, unready: Vec::new() });
+                }
             }
             Effect::Restore { run, .. } => {
                 self.send_in(OTHER, Event::Restored { run, outcome: Ok(Box::default()) });
@@ -963,6 +971,7 @@ impl World {
             }
             Effect::ServeWebhooks { run } => format!("serve webhooks {run}"),
             Effect::CancelRun { run } => format!("cancel {run}"),
+            Effect::AwaitReadiness { run, module, .. } => format!("await objects of {module} {run}"),
             Effect::AwaitRepositoryKinds => "await kinds of charts".to_owned(),
             Effect::AwaitSourceKinds => "await kinds of sources".to_owned(),
             Effect::WatchChartMaps => "watch maps of charts".to_owned(),
@@ -1131,6 +1140,9 @@ fn shown_event(event: &Event) -> String {
         }
         Event::ObjectMended { run, outcome } => format!("mended {run} {}", end(outcome)),
         Event::ObjectsPatched { run, outcome } => format!("patched {run} {}", end(outcome)),
+        Event::ReadinessChanged { run, module, unready } => {
+            format!("objects of {module} {run} not ready [{}]", unready.join(", "))
+        }
         Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),
         Event::ReleaseUnwatched { module, kinds } => {
             let kinds: Vec<_> = kinds.iter().map(|unwatched| unwatched.kind.as_str()).collect();

@@ -27,7 +27,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     origin(module, &mut answer);
     named_chart(view, module, format, &mut answer);
     facts(view, module, format, &mut answer);
-    required(module, &mut answer);
+    required(module, format, &mut answer);
     for (queue, place, task) in tasks {
         answer.facts.push(("task", place_of(queue, place, task, format)));
     }
@@ -254,8 +254,15 @@ fn broken_watches<'v>(
     })
 }
 
-/// Tells which modules it requires, and what is missing of them.
-fn required(module: &ModuleView, answer: &mut Answer) {
+/// Tells which modules it requires, and what is missing of them, and whether its own objects are ready.
+fn required(module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
+    if let Some(readiness) = &module.readiness {
+        let since = readiness.awaited_for.map(|time| format!(" for {}", span(time))).unwrap_or_default();
+        answer.facts.push(("objects", format!("{}{since}", readiness.state())));
+        for unready in &readiness.unready {
+            answer.facts.push(("not ready", (format.show)(unready)));
+        }
+    }
     for required in &module.requires {
         let version = required.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         let there = || format!("module {}{version}, which is there", required.module);
