@@ -185,8 +185,9 @@ impl Telemetry {
                 let mut errors = self.config_errors.lock().unwrap_or_else(PoisonError::into_inner);
                 errors.set_invalid(!problems.is_empty(), &self.metrics);
                 drop(errors);
-                for problem in &problems {
-                    log_failure(problem, "the ConfigMap has a problem; what was good before stays in force");
+                for (object, problem) in &problems {
+                    let text = format!("the {object} has a problem; what was good before stays in force");
+                    log_failure(problem, &text);
                 }
             }
             Notice::ModuleChanged { module, phase, reason } => {

@@ -177,7 +177,9 @@ impl Recording {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most notices say nothing that a test expects")]
     fn noticed(&mut self, notice: &Notice) {
         match notice {
-            Notice::ConfigChecked { problems } => self.record.failures.extend(problems.iter().cloned()),
+            Notice::ConfigChecked { problems } => {
+                self.record.failures.extend(problems.iter().map(|(_, failure)| failure.clone()));
+            }
             Notice::DiscoveryFailed { failure } | Notice::WatchFailed { failure, .. } => {
                 self.record.failures.push(failure.clone());
             }

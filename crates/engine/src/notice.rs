@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
+use crate::config_object::ConfigObject;
 use crate::event::{Drift, ReleaseAction, Usage};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
@@ -14,8 +15,8 @@ use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope, TaskId};
 pub enum Notice {
     /// The configuration of the user has problems, or none any more when the list is empty.
     ConfigChecked {
-        /// One failure for each bad key.
-        problems: Vec<Failure>,
+        /// One failure for each bad key, with the object that has it.
+        problems: Vec<(ConfigObject, Failure)>,
     },
     /// Nothing is left that readiness waits for: a converge ended, or what is done after the first one.
     ConvergeFinished {

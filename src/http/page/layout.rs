@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::view::View;
+use engine::view::{ElectionView, View};
 use sha2::{Digest, Sha256};
 
 use super::html::Html;
@@ -79,6 +79,9 @@ fn head(page: &mut Html, options: PageOptions, title: &str) {
 }
 
 fn state(view: &View) -> &'static str {
+    if view.election.as_ref().is_some_and(ElectionView::is_standby) && !view.is_ending {
+        return "standby";
+    }
     let converge = &view.converge;
     match (view.is_ending, converge.first_done, converge.tasks) {
         (true, _, _) => "ending",
@@ -93,6 +96,10 @@ fn header(page: &mut Html, view: &View, options: PageOptions) {
     page.raw("<header><h1>addon-operator</h1><p>");
     match state(view) {
         "ready" => page.raw("<span class=\"good\">Ready</span>: all that was asked for is done."),
+        "standby" => {
+            let election = view.election.as_ref().map(engine::view::status::standby).unwrap_or_default();
+            page.raw("<span class=\"soft\">Standby</span>: ").text(&election).raw(".")
+        }
         "ending" => page.raw("<span class=\"warn\">Ending</span>: nothing new is begun."),
         "converging" => {
             page.raw("<span class=\"warn\">Converging</span>: ").count(converge.tasks).raw(" tasks to do.")

@@ -172,7 +172,8 @@ impl Configuration {
         for key in problems.keys() {
             problems_at.entry(key.clone()).or_insert(now);
         }
-        let problems = self.config_map.problems_since().map(|(_, failure, _)| failure).collect();
+        let problems =
+            self.config_map.problems_since().map(|(object, failure, _)| (object, failure)).collect();
         cx.notify(Notice::ConfigChecked { problems });
     }
 

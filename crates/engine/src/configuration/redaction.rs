@@ -81,7 +81,7 @@ impl Configuration {
         {
             *failure = secrets.hide_in(failure.for_everybody());
         } else if let Notice::ConfigChecked { problems } = notice {
-            for problem in problems {
+            for (_, problem) in problems {
                 *problem = secrets.hide_in(problem.for_everybody());
             }
         } else if let Notice::ModuleChanged { reason: Some(text), .. }

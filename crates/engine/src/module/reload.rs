@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::state::Release;
 use super::{Lower, ModuleState, Modules, Phase, hooks};
 use crate::catalog::{Catalog, Global, Hook, Module};
 use crate::cause::Cause;
@@ -256,9 +257,16 @@ impl Modules {
         self.disable_schedules(lower.bindings, name);
         lower.bindings.disable_scope(lower.cx, &scope);
         let Some(module) = self.states.get_mut(name) else { return };
-        if !module.is_active && !module.is_on() {
+        let may_have_release = match module.release {
+            Release::Absent => false,
+            Release::Unknown => module.spec.has_chart && !self.are_releases_known,
+            Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
+        };
+        if !module.is_active && !(module.is_on() && may_have_release) {
+            // Nothing of it was ever begun, so nothing of it stays.
             self.states.remove(name);
             lower.configuration.remove_module(lower.cx, name);
+            lower.drop_tasks(|task| task.module() != Some(name));
             return;
         }
         module.reset();

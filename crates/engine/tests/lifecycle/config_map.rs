@@ -14,7 +14,9 @@ fn two() -> Files {
 /// The problems that were told last.
 fn problems(world: &World) -> Vec<String> {
     let told = world.notices.iter().rev().find_map(|notice| match notice {
-        Notice::ConfigChecked { problems } => Some(problems.iter().map(ToString::to_string).collect()),
+        Notice::ConfigChecked { problems } => {
+            Some(problems.iter().map(|(_, failure)| failure.to_string()).collect())
+        }
         _ => None,
     });
     told.unwrap_or_default()

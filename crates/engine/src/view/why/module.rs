@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::notice::TaskType;
 use crate::view::format::{Format, span, times, why_queue, why_source};
 use crate::view::problems;
+use crate::view::status::standby;
 use crate::view::{ModuleOriginView, ModuleView, OpinionView, QueueView, Source, TaskView, View, WatchView};
 
 /// Returns why the module `name` is on or off, and what it is doing.
@@ -98,16 +99,24 @@ fn judge(
         answer.advice.push(format!("`addon-operator module purge {name}` removes its release"));
         return;
     }
-    match module.enabled {
-        None => {
+    match (module.enabled, view.election.as_ref().filter(|election| election.is_standby())) {
+        (None, Some(election)) => {
+            answer.state = "standby";
+            answer.verdict =
+                format!("this replica is a {}; what module {name} does is known there", standby(election));
+            answer
+                .advice
+                .push(format!("ask the one that leads: `addon-operator why module {name}` in its Pod"));
+        }
+        (None, None) => {
             answer.state = "unknown";
             answer.verdict = format!(
                 "whether module {name} is on is not known yet: no discovery of modules was completed"
             );
             answer.advice.push(format!("{} shows what the discovery waits for", why_queue(&"main".into())));
         }
-        Some(false) => off(view, module, format, answer),
-        Some(true) => on(module, tasks, format, answer),
+        (Some(false), _) => off(view, module, format, answer),
+        (Some(true), _) => on(module, tasks, format, answer),
     }
 }
 
