@@ -110,6 +110,31 @@ impl Sources {
         self.fetcher.fetch(key, spec, false).await.map(|(fetched, _pins)| fetched)
     }
 
+    /// Fetches what a configuration asks for that was not applied. The bundles stay in the store directory as long as what comes with
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sources::fetch`].
+    pub async fn look_at(
+        &self,
+        key: &SourceKey,
+        spec: &SourceSpec,
+    ) -> Result<(Fetched, Box<dyn Send + Sync>), Failure> {
+        let (fetched, pins) = self.fetcher.fetch(key, spec, false).await?;
+        Ok((fetched, Box::new(pins)))
+    }
+
+    /// Returns the directory of a bundle in the store directory; `None` if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk.
+    pub async fn bundle(&self, digest: &Digest) -> Result<Option<PathBuf>, Failure> {
+        let (store, digest) = (Arc::clone(&self.store), digest.clone());
+        blocking(move || store.bundle(&digest)).await?.map_err(|error| error.failure())
+    }
+
     /// Does the same for who looks again without being asked: while an index did not change, bundles that were fetched before
     /// are not asked for.
     ///
@@ -122,7 +147,7 @@ impl Sources {
 
     /// Writes the bundles that are missing in the cluster, then the registry. Those that are `lost` can't be written.
     pub async fn keep(&self, registry: &Registry, lost: &[Digest]) -> Result<(), StoreError> {
-        let mut digests = digests(registry);
+        let mut digests = registry.digests();
         digests.retain(|digest| !lost.contains(digest));
         let packed = |digest: Digest| {
             let store = Arc::clone(&self.store);
@@ -146,7 +171,7 @@ impl Sources {
 
     /// Removes all bundles but those of the registry and `others`, from the cluster and from the store directory.
     pub async fn drop_bundles(&self, registry: &Registry, others: &[Digest]) -> Result<(), Failure> {
-        let mut keep = digests(registry);
+        let mut keep = registry.digests();
         keep.extend(others.iter().cloned());
         self.secrets.drop_all_but(&keep).await?;
         let store = Arc::clone(&self.store);
@@ -166,7 +191,7 @@ impl Sources {
     /// When the registry can't be read, or the store directory can't be used.
     pub async fn restore(&self) -> Result<Restored, Failure> {
         let registry = self.secrets.read_registry().await?;
-        let digests = digests(&registry);
+        let digests = registry.digests();
         let restoring = digests.into_iter().map(|digest| async move {
             let outcome = self.restore_bundle(&digest).await;
             (digest, outcome)
@@ -207,8 +232,4 @@ impl Sources {
         })
         .await?
     }
-}
-
-fn digests(registry: &Registry) -> BTreeSet<Digest> {
-    registry.addons.iter().map(|addon| addon.bundle.digest.clone()).collect()
 }

@@ -1,7 +1,7 @@
 //! Metrics that show how everything is now: they are set from a view before each scrape.
 
 use engine::View;
-use engine::view::ElectionRole;
+use engine::view::{ElectionRole, SourceView};
 
 use super::metrics::Metrics;
 
@@ -79,6 +79,13 @@ impl Metrics {
                 gauges.count(&[source.key.kind.as_str(), source.phase]);
             }
         });
+        self.addons_held_back.renew(|gauges| {
+            let modules =
+                view.sources.iter().flat_map(SourceView::addons).filter_map(|addon| addon.module.as_ref());
+            for (_, state) in modules.filter(|(_, state)| ["RolledBack", "Waiting"].contains(state)) {
+                gauges.count(&[*state]);
+            }
+        });
         self.chart_repositories.renew(|gauges| {
             for repository in &view.charts.repositories {
                 gauges.count(&[if repository.is_synced == Some(true) { "true" } else { "false" }]);
@@ -126,6 +133,8 @@ mod tests {
             generation: 1,
             observed_generation: 1,
             is_deleting: false,
+            waits_for: None,
+            is_suspended: false,
             is_left_alone: false,
             processed_at: String::new(),
             processed_in: None,

@@ -155,6 +155,10 @@ metrics! {
             "How long changes of queues take";
         gauge configurations = "addons_configurations", &["kind", "phase"],
             "Configurations of module sources: New, Pending, Ready, Failed";
+        counter addons_rolled_back = "addons_rolled_back_total", &["module"],
+            "How often a module of a source went back to the version before";
+        gauge addons_held_back = "addons_held_back", &["state"],
+            "Versions that sources offer and that are not in force: RolledBack, or Waiting for approval or a window";
         histogram fetch_seconds = "addons_fetch_seconds", &["scheme", "outcome"],
             "How long requests to repositories of module sources take, with the wait for their turn";
         gauge chart_repositories = "chart_repositories", &["synced"],

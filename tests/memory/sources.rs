@@ -262,6 +262,9 @@ fn bundles_are_restored_part_by_part() {
         is_held: false,
         is_withdrawn: false,
         auto_enable: false,
+        previous: None,
+        is_unproven: false,
+        held_back: None,
     };
     let registry = Registry { addons: [addon].into_iter().collect() };
     let kept = grown_by(async { world.sources().keep(&registry, &[]).await.unwrap() });

@@ -86,6 +86,10 @@ fn answer(
             lower.configuration.save_flag(lower.cx, id, module.spec(), on)?;
             return Ok(None);
         }
+        Command::SuspendSource(key, is_suspended) => {
+            sources.suspend(lower.cx, id, &key, is_suspended)?;
+            return Ok(None);
+        }
         Command::SyncSource(key) => {
             sources.sync(lower.cx, id, &key)?;
             return Ok(None);

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::addon::{Digest, Registry};
+use crate::addon::{Digest, Fetched, Registry, SourceKey, SourcePlan, SourceSpec};
 use crate::binding::Bindings;
 use crate::catalog::{Catalog, Module};
 use crate::cause::Cause;
@@ -24,7 +24,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
 use crate::hook::snapshot::Objects;
 use crate::inspection::{Inspection, ScopeInspection};
-use crate::module::{self, Lower, Modules, Reloaded};
+use crate::module::{self, Lower, Modules, PlannedInput, Reloaded};
 use crate::name::{ModuleName, MonitorId, QueueName, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::package::Pins;
@@ -707,6 +707,9 @@ impl Engine {
             modules.attempt_failed(&delete.module, &failure);
         } else if let TaskKind::ModuleEnsureCrds(name) = &task.kind {
             modules.attempt_failed(name, &failure);
+            modules.step_failed(name);
+        } else if let Some(name) = task.module().filter(|name| modules.is_synchronizing(name)) {
+            modules.step_failed(name);
         }
         if is_guest {
             // Who may write an object in one namespace must hold up nobody in others.
@@ -897,7 +900,8 @@ impl Engine {
         if converges.is_first_done() {
             sources.converged();
         }
-        sources.modules_changed(&modules.take_changed());
+        let changed = modules.take_changed();
+        sources.modules_changed(modules, &changed);
         sources.advance(modules, &mut Lower { cx, queues, configuration, bindings });
     }
 
@@ -1364,7 +1368,7 @@ impl Engine {
             global_hooks: self.modules.global_hook_names(),
             modules: {
                 let mut modules = self.modules.views(&self.configuration, now);
-                self.sources.add_origins(&mut modules);
+                self.sources.add_origins(&mut modules, now);
                 modules
             },
             watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
@@ -1419,6 +1423,28 @@ impl Engine {
     /// Returns a module and where its release belongs, with the values that its chart would be rendered with now.
     pub fn chart_input(&self, name: &ModuleName) -> Option<((Arc<Module>, ReleaseTarget), ValuesInput)> {
         self.modules.chart_input(&self.configuration, name)
+    }
+
+    /// Returns what a configuration of module sources would bring about with this spec, when this was fetched for it. `approved`
+    /// is its annotation with the versions that may come; that of its object counts if there is none.
+    pub fn source_plan(
+        &self,
+        now: Time,
+        (key, approved): (&SourceKey, Option<&str>),
+        spec: &SourceSpec,
+        fetched: Fetched,
+    ) -> SourcePlan {
+        self.sources.plan(&self.modules, now, (key, approved), spec, fetched)
+    }
+
+    /// Returns a module that is to take the place of one of its name, with what its chart would be rendered with then; `None` if
+    /// there is no such module.
+    ///
+    /// # Errors
+    ///
+    /// If the values do not fit it.
+    pub fn planned_input(&self, module: &Arc<Module>) -> Option<PlannedInput> {
+        self.modules.planned_input(&self.configuration, module)
     }
 
     /// Returns how much the engine holds.

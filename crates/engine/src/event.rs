@@ -395,6 +395,8 @@ pub enum Command {
     RunModule(ModuleName),
     /// Write `<key>Enabled` into the ConfigMap.
     SetEnabled(ModuleName, bool),
+    /// Suspend a configuration of module sources, or end that: write `spec.suspend`.
+    SuspendSource(SourceKey, bool),
     /// Have a configuration of module sources processed again: raise the counter of its spec.
     SyncSource(SourceKey),
 }

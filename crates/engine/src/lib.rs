@@ -65,10 +65,10 @@ mod webhook;
 
 pub use addon::{
     AddonProblem, AddonReason, Approval, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
-    FetchedAddon, FetchedRepository, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, ModuleLink,
-    NotADigest, RegisteredAddon, RegisteredAddons, Registry, RegistryError, RepositoryProblem,
-    RepositoryReason, RepositorySpec, SecretName, SourceKey, SourceKind, SourceReference, SourceSpec,
-    SpecError, UpdateWindow,
+    FetchedAddon, FetchedRepository, HoldReason, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL,
+    ModuleLink, NotADigest, PlannedChange, PlannedModule, RegisteredAddon, RegisteredAddons, Registry,
+    RegistryError, RepositoryProblem, RepositoryReason, RepositorySpec, SecretName, SourceKey, SourceKind, SourcePlan,
+    SourceReference, SourceSpec, SpecError, UpdateWindow, WithheldVersion,
 };
 pub use binding::{Tally, WatchedObjects};
 pub use catalog::{

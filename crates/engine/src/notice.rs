@@ -251,6 +251,13 @@ pub enum Notice {
         /// The kind.
         kind: String,
     },
+    /// A module went back to the version before, as it did not run with another one.
+    ModuleRolledBack {
+        /// The module.
+        module: ModuleName,
+        /// One line that says which versions.
+        message: String,
+    },
     /// A configuration of sources became ready, or failed.
     SourceChanged {
         /// Whether it is ready.

@@ -106,6 +106,9 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
     if let Some(origin) = &module.origin {
         page.raw("<small>").text(&origin.version).raw(" of ").text(&origin.source.address());
         page.raw(if origin.is_retained { ", registered no more</small>" } else { "</small>" });
+        if let Some(why) = &origin.held_back {
+            page.raw("<small>").text(why).raw("</small>");
+        }
     }
     page.raw("</th><td class=\"short ");
     page.raw(match module.phase {
@@ -196,7 +199,7 @@ fn source_row(page: &mut Html, source: &SourceView, show: ShowFailure<'_>) {
         page.raw("in ");
         ago(page, next);
     }
-    page.raw("</td><td>").text(&show(&as_failure(&source.message), None)).raw("</td></tr>");
+    page.raw("</td><td>").text(&show(&as_failure(&view::sources::told(source)), None)).raw("</td></tr>");
 }
 
 /// Writes the table of Charts, if there are any.

@@ -129,6 +129,7 @@ fn with_source(mut view: View, word: &str) -> View {
         version: "1.2.3".to_owned(),
         digest,
         is_retained: true,
+        held_back: Some(format!("version 1.3.0 waits for {word}")),
     });
     view.sources.push(SourceView {
         key,
@@ -138,6 +139,8 @@ fn with_source(mut view: View, word: &str) -> View {
         generation: 2,
         observed_generation: 2,
         is_deleting: false,
+        waits_for: None,
+        is_suspended: false,
         is_left_alone: false,
         processed_at: String::new(),
         processed_in: Some(std::time::Duration::from_mins(5)),

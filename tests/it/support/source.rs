@@ -141,6 +141,9 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
         is_held: false,
         is_withdrawn: false,
         auto_enable: false,
+        previous: None,
+        is_unproven: false,
+        held_back: None,
     };
     Registry { addons: bundles.iter().map(addon).collect() }
 }

@@ -46,6 +46,9 @@ impl SourceKey {
     /// The group and version of both kinds.
     pub const API_VERSION: &str = "addons.kyma-project.io/v1alpha1";
 
+    /// The annotation that names the versions which may come.
+    pub const APPROVED: &str = "addon-operator.io/approved-version";
+
     /// Returns the key of a `ClusterAddonsConfiguration`.
     pub fn cluster(name: &str) -> Self {
         Self { kind: SourceKind::Cluster, namespace: "".into(), name: name.into() }

@@ -11,16 +11,19 @@
 mod bundle;
 mod fetched;
 mod key;
+mod plan;
 mod registry;
 mod shown_url;
 mod spec;
 mod update;
+mod withheld;
 
 pub use bundle::{Bundle, BundleKind, Digest, ModuleLink, NotADigest};
 pub use fetched::{
     AddonProblem, AddonReason, Fetched, FetchedAddon, FetchedRepository, RepositoryProblem, RepositoryReason,
 };
 pub use key::{SourceKey, SourceKind, SourceReference};
+pub use plan::{PlannedChange, PlannedModule, SourcePlan};
 pub(crate) use registry::sort;
 pub use registry::{RegisteredAddon, RegisteredAddons, Registry, RegistryError};
 pub(crate) use shown_url::shown_url;
@@ -29,3 +32,4 @@ pub use spec::{
     SecretName, SourceSpec, SpecError,
 };
 pub use update::{Approval, UpdateWindow};
+pub use withheld::{HoldReason, WithheldVersion};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::{Bundle, Digest, ModuleLink, SourceKey};
+use super::{Bundle, Digest, ModuleLink, SourceKey, WithheldVersion};
 
 /// The version of the format that is written.
 const VERSION: u32 = 1;
@@ -124,6 +124,15 @@ pub struct RegisteredAddon {
     /// Whether what the bundle says about `<key>Enabled` counts.
     #[serde(default)]
     pub auto_enable: bool,
+    /// The bundle before it with which its module ran. It is here until the module has run with this one, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Bundle>,
+    /// Whether its module has not run with it yet, and nothing is there to go back to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unproven: bool,
+    /// The version that its repository offers instead, and that does not come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<WithheldVersion>,
 }
 
 /// Why a text is no registry.
@@ -177,6 +186,11 @@ impl Registry {
         Ok(Self { addons: addons.into_iter().collect() })
     }
 
+    /// Returns the digests of all bundles that are kept.
+    pub fn digests(&self) -> BTreeSet<Digest> {
+        self.addons.iter().flat_map(RegisteredAddon::digests).cloned().collect()
+    }
+
     /// Returns the modules that the loader is to find, by order, then name: none of bundles that are `lost`.
     pub fn links(&self, lost: &BTreeSet<Digest>) -> Vec<ModuleLink> {
         let link = |addon: &RegisteredAddon| ModuleLink {
@@ -192,13 +206,24 @@ impl Registry {
 }
 
 impl RegisteredAddon {
+    /// Returns what addons are sorted by.
     fn place(&self) -> impl Ord + '_ {
         (&self.source, self.bundle.name.as_str(), &self.bundle.version, &self.bundle.digest)
+    }
+
+    /// Iterates over the digests of the bundles that are kept for it.
+    pub fn digests(&self) -> impl Iterator<Item = &Digest> {
+        std::iter::once(&self.bundle).chain(&self.previous).map(|bundle| &bundle.digest)
     }
 
     /// Returns whether its configuration brings it.
     pub fn is_registered(&self) -> bool {
         !self.is_retained && !self.is_withdrawn
+    }
+
+    /// Returns whether its module has not run with it yet.
+    pub(crate) fn is_on_trial(&self) -> bool {
+        self.is_unproven || self.previous.is_some()
     }
 
     /// Returns whether its id and its name are taken.
@@ -242,6 +267,9 @@ mod tests {
             is_held: false,
             is_withdrawn: false,
             auto_enable: false,
+            previous: None,
+            is_unproven: false,
+            held_back: None,
         }
     }
 

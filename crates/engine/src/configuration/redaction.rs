@@ -37,6 +37,7 @@ impl Configuration {
             Notice::ConfigChecked { .. }
             | Notice::DiscoveryFailed { .. }
             | Notice::ElectionChanged { .. }
+            | Notice::ModuleRolledBack { .. }
             | Notice::Warned { scope: Scope::Global, .. }
             | Notice::WatchFailed { .. } => None,
             Notice::ConvergeFinished { .. }
@@ -87,6 +88,7 @@ impl Configuration {
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
         | Notice::ElectionChanged { message: text, .. }
+        | Notice::ModuleRolledBack { message: text, .. }
         | Notice::Warned { message: text, .. } = notice
         {
             *text = secrets.hide(text).into_owned();

@@ -172,6 +172,23 @@ impl Configuration {
         }
     }
 
+    /// Returns the input of a module that is to take the place of one of its name; `None` if there is none.
+    pub(crate) fn planned_input(&self, new: &Module) -> Option<Result<ValuesInput, Failure>> {
+        let old = self.sections.get(&new.name)?;
+        let section = old
+            .with_presets(Arc::clone(&new.plans.presets))
+            .and_then(|section| section.with_statics(object(&new.static_values), Arc::clone(&new.schemas)))
+            .and_then(|section| {
+                section.check_plan().and_then(|()| section.validate_helm()).map(|()| section)
+            });
+        let input = |section: Section| {
+            let (key, values) = (Arc::clone(&new.key), Arc::clone(section.result()));
+            let module = Some(ModuleValues { key, values, config: section.config_or_null() });
+            ValuesInput { module, ..self.input(Some(new), &Arc::from([])) }
+        };
+        Some(section.map(input).map_err(|error| Failure::of(FailureKind::Values, &error)))
+    }
+
     /// Returns why the values can't be given to the chart of a module, if so.
     pub(crate) fn problem_for_chart(&self, name: &ModuleName) -> Option<Failure> {
         let sections = [Some(&self.global), self.sections.get(name)];

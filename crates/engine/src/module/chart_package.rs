@@ -9,9 +9,14 @@ use crate::catalog::Module;
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::ValuesInput;
+use crate::failure::Failure;
 use crate::name::{ModuleName, Scope};
 use crate::package::{ChartReference, Package};
 use crate::release_target::ReleaseTarget;
+
+/// A module that is to take the place of another one, where its release belongs, and what its chart would be rendered with; or why
+/// the values do not fit it.
+pub(crate) type PlannedInput = Result<((Arc<Module>, ReleaseTarget), ValuesInput), Failure>;
 
 impl Modules {
     /// Returns the modules whose chart may be another one since the last call, or that were switched on or off and name one.
@@ -101,6 +106,18 @@ impl Modules {
         let input = self.input(configuration, &Scope::Module(name.clone()));
         let target = self.release_target(configuration, name);
         Some(((module, target), ValuesInput { enabled_modules: None, ..input }))
+    }
+
+    /// Returns a module that is to take the place of one of its name, with what its chart would be rendered with then.
+    pub(crate) fn planned_input(
+        &self,
+        configuration: &Configuration,
+        new: &Arc<Module>,
+    ) -> Option<PlannedInput> {
+        let target = self.release_target(configuration, &new.name);
+        let module = self.with_package(new);
+        let input = configuration.planned_input(&module)?;
+        Some(input.map(|input| ((module, target), ValuesInput { enabled_modules: None, ..input })))
     }
 
     /// Returns whether a module is off, and nothing is left of it.

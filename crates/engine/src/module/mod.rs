@@ -1,6 +1,7 @@
 //! Modules and global hooks: their files in force, what is known about each, their runs, removals and releases.
 
 mod broken_files;
+mod bundle_runs;
 mod chart_package;
 mod delete;
 mod events;
@@ -26,6 +27,8 @@ mod waits;
 mod watch_events;
 mod watch_health;
 
+pub(crate) use bundle_runs::BundleRuns;
+pub(crate) use chart_package::PlannedInput;
 pub(crate) use hook_run::{report_review, report_run};
 pub(crate) use lower::Lower;
 pub(crate) use modules::Modules;

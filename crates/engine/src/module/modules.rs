@@ -441,10 +441,7 @@ impl Modules {
         if let Some(module) = self.states.get_mut(name).filter(|module| !module.first_run_done) {
             module.started_hooks.clear();
         }
-        if let Some(module) = self.states.get_mut(name).filter(|module| module.spec.package.is_some()) {
-            module.package_failures = module.package_failures.saturating_add(1);
-            self.chart_changes.insert(name.clone());
-        }
+        self.step_failed(name);
         self.set_phase(
             cx,
             configuration,
@@ -452,6 +449,23 @@ impl Modules {
             Phase::Failed,
             Some(configuration.shown(failure).message.clone()),
         );
+    }
+
+    /// Returns whether a run of a module waits for its Synchronizations.
+    pub(crate) fn is_synchronizing(&self, name: &ModuleName) -> bool {
+        self.states.get(name).is_some_and(|module| module.is_synchronizing)
+    }
+
+    /// Records that something failed without which a run of a module can't come to its end.
+    pub(crate) fn step_failed(&mut self, name: &ModuleName) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        module.package_failures = module.package_failures.saturating_add(1);
+        if module.spec.package.is_some() {
+            self.chart_changes.insert(name.clone());
+        }
+        if module.spec.origin.digest().is_some() {
+            self.changed.insert(name.clone());
+        }
     }
 
     /// Records that the CRDs of a module are installed.

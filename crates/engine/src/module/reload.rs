@@ -200,6 +200,9 @@ impl Modules {
         if old.chart != new.chart {
             self.chart_changes.insert(name.clone());
         }
+        if old.origin.digest() != new.origin.digest() {
+            (module.package_failures, module.is_package_good) = (0, false);
+        }
         if old.origin.digest() != new.origin.digest() && module.is_active {
             // Its code is new as a whole, whatever parts are as they were.
             module.started_hooks.clear();

@@ -266,6 +266,9 @@ impl Modules {
         module.ran = Some(module.spec.content);
         self.waits.changed();
         module.last_error = None;
+        if !module.is_package_good && module.spec.origin.digest().is_some() {
+            self.changed.insert(name.clone());
+        }
         (module.package_failures, module.is_package_good) = (0, true);
         module.is_reloaded = false;
         let why = module.parked.as_ref().map(|parked| parked.why.clone());

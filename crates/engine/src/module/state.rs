@@ -75,9 +75,9 @@ pub(crate) struct ModuleState {
     pub(super) is_reloaded: bool,
     /// The Kubernetes Events about it.
     pub(super) announced: Announced,
-    /// How many runs failed since it has its package, without a success between them.
+    /// How many runs failed since it has its package and its bundle, without a success between them.
     pub(super) package_failures: u32,
-    /// Whether a run succeeded since it has its package.
+    /// Whether a run succeeded since it has its package and its bundle.
     pub(super) is_package_good: bool,
     /// Whether its package could not be read.
     pub(super) is_package_lost: bool,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::assessment::{Assessment, Taken};
+use super::assessment::Assessment;
 use super::guest::in_namespace;
 use super::known::{Decided, work_key};
 use super::known_sources::Role;
@@ -13,13 +13,12 @@ use super::patches;
 use super::registration::{Change, Fate};
 use super::sources::Sources;
 use super::status::{SourcePhase, Status};
-use crate::addon::{FailurePolicy, Fetched, RegisteredAddon, SourceKey, SourceKind};
+use crate::addon::{Digest, FailurePolicy, Fetched, RegisteredAddon, SourceKey, SourceKind};
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
 use crate::module::Modules;
-use crate::name::ModuleName;
 use crate::reconcile::Step;
 
 impl Sources {
@@ -220,22 +219,12 @@ impl Sources {
             return Go::Stop(Pass::Registering(its), step);
         }
         let Registering { generation, spec, fetched } = *its;
-        let assessment = match &fetched {
+        let mut assessment = match &fetched {
             Err(why) => Assessment::unreadable(why.clone()),
-            Ok(fetched) => {
-                // What goes on without its configuration is free in its scope, and never for those of another: they may
-                // have less rights.
-                let is_held = |addon: &&RegisteredAddon| {
-                    let is_free = !addon.holds_id() || self.is_deleting(&addon.source);
-                    !is_free || !addon.source.shares_scope_with(key)
-                };
-                let rivals = self.registration.of_rivals(fetched.bundles());
-                let registered: Vec<&RegisteredAddon> = rivals.filter(is_held).collect();
-                let built_in = |name: &ModuleName| modules.built_in(name);
-                let taken = Taken { registered: &registered, built_in: &built_in };
-                Assessment::of(key, &spec, fetched, &taken)
-            }
+            Ok(fetched) => self.assess(modules, key, &spec, fetched),
         };
+        let approved = self.approved(key).unwrap_or_default();
+        self.choose_versions(modules, cx.now, (key, approved), &spec, &mut assessment.addons);
         let ids = self.registration.ids_of(key).into_iter().map(str::to_owned).collect();
         self.write_registry(modules, cx, key, Box::new(Keeping { generation, spec, assessment, ids }))
     }
@@ -296,6 +285,14 @@ impl Sources {
                 self.registered(modules, cx);
                 self.when_in_force(cx, key, keeping)
             }
+            Err(StoreError::Bundles(problems)) if is_first && self.loses_previous(&keeping, &problems) => {
+                // A bundle that nobody could go back to is no reason to stay without the new one.
+                self.lost.extend(problems.into_iter().map(|(digest, _)| digest));
+                for addon in &mut keeping.assessment.addons {
+                    addon.previous.take_if(|previous| self.lost.contains(&previous.digest));
+                }
+                self.write_registry(modules, cx, key, keeping)
+            }
             Err(StoreError::Bundles(problems)) if is_first => {
                 let told = |(digest, failure): (_, Failure)| (digest, failure.to_string());
                 keeping.assessment.not_kept(&problems.into_iter().map(told).collect(), None);
@@ -312,6 +309,16 @@ impl Sources {
                 Go::Stop(Pass::Idle, Step::Failed(store_failure(error)))
             }
         }
+    }
+
+    /// Returns whether all bundles that could not be kept are such that were to be gone back to.
+    fn loses_previous(&self, keeping: &Keeping, problems: &[(Digest, Failure)]) -> bool {
+        let addons = &keeping.assessment.addons;
+        let is_previous = |digest: &Digest| {
+            let needs = |addon: &RegisteredAddon| addon.bundle.digest == *digest;
+            !addons.iter().any(needs) && addons.iter().any(|addon| addon.digests().any(|its| its == digest))
+        };
+        problems.iter().all(|(digest, _)| is_previous(digest) && !self.lost.contains(digest))
     }
 
     /// Has the next attempt begin at the beginning.
@@ -342,6 +349,7 @@ impl Sources {
             BTreeSet::new()
         };
         let (relist, message) = (self.config.source_relist, assessment.message());
+        let until_window = self.until_window(cx.now, key).filter(|_| !assessment.is_failed);
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         source.unfetched = if assessment.is_unfetched { source.unfetched.saturating_add(1) } else { 0 };
         let delay = if assessment.is_unfetched {
@@ -351,7 +359,7 @@ impl Sources {
         } else {
             spec.update_interval
         };
-        source.process_at = delay.map(|delay| cx.now + delay);
+        source.process_at = delay.into_iter().chain(until_window).min().map(|delay| cx.now + delay);
         let phase = if assessment.is_failed { SourcePhase::Failed } else { SourcePhase::Ready };
         let mut status = Status {
             phase,

@@ -113,6 +113,9 @@ impl Assessment {
                 is_held: false,
                 is_withdrawn: false,
                 auto_enable: spec.auto_enable,
+                previous: None,
+                is_unproven: false,
+                held_back: None,
             };
             assessment.addons = candidates.iter().map(addon).collect();
         }
@@ -129,7 +132,12 @@ impl Assessment {
             }
         }
         if self.problem.is_none() {
-            self.problem = general.map(str::to_owned);
+            let of_line = |digest: &&Digest| {
+                self.lines.iter().flat_map(|line| &line.addons).any(|line| line.digest == digest.as_str())
+            };
+            // The bundle of a version that goes on may be in no line.
+            let unlisted = problems.iter().find(|(digest, _)| !of_line(digest)).map(|(_, why)| &**why);
+            self.problem = general.or(unlisted).map(str::to_owned);
         }
         self.addons.clear();
         self.is_failed = true;
@@ -156,6 +164,19 @@ impl Assessment {
         if self.is_failed {
             self.lines.iter_mut().flat_map(|line| &mut line.addons).for_each(|line| line.module = None);
         }
+    }
+
+    /// Returns everything that failed, one line each.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems: Vec<String> = self.problem.iter().cloned().collect();
+        for (number, line) in self.lines.iter().enumerate() {
+            if !line.reason.is_empty() {
+                problems.push(format!("repository {}: {}: {}", number + 1, line.reason, line.message));
+            }
+            let failed = line.addons.iter().filter(|addon| addon.status == SourcePhase::Failed);
+            problems.extend(failed.map(addon_problem));
+        }
+        problems
     }
 
     /// Returns in one line what failed, if anything did.
@@ -195,14 +216,16 @@ impl Assessment {
             let failed = |addon: &&AddonLine| addon.status == SourcePhase::Failed;
             match (line.reason.as_str(), line.addons.iter().find(failed)) {
                 ("", None) => None,
-                ("", Some(AddonLine { name, version, reason, message, .. })) => {
-                    let gap = if version.is_empty() { "" } else { " " };
-                    Some(format!("{name}{gap}{version}: {reason}: {message}"))
-                }
+                ("", Some(addon)) => Some(addon_problem(addon)),
                 (reason, _) => Some(format!("repository {}: {reason}: {}", number + 1, line.message)),
             }
         })
     }
+}
+
+fn addon_problem(AddonLine { name, version, reason, message, .. }: &AddonLine) -> String {
+    let gap = if version.is_empty() { "" } else { " " };
+    format!("{name}{gap}{version}: {reason}: {message}")
 }
 
 fn candidates<'a>(spec: &'a SourceSpec, fetched: &'a Fetched) -> Vec<Candidate<'a>> {

@@ -88,7 +88,14 @@ impl Commits {
         let modules = |addons: &mut dyn Iterator<Item = &RegisteredAddon>| -> Vec<RegisteredAddon> {
             let active = addons.filter(|addon| addon.is_active);
             let mut active: Vec<_> = active
-                .map(|addon| RegisteredAddon { is_retained: false, is_held: false, ..addon.clone() })
+                .map(|addon| RegisteredAddon {
+                    is_retained: false,
+                    is_held: false,
+                    previous: None,
+                    is_unproven: false,
+                    held_back: None,
+                    ..addon.clone()
+                })
                 .collect();
             active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
             active

@@ -16,6 +16,8 @@ pub(super) struct Index {
     bundles: BTreeMap<Digest, usize>,
     /// The configurations with modules that are not registered any more.
     unsettled: BTreeSet<SourceKey>,
+    /// The configurations with modules that have not run with their version yet.
+    on_trial: BTreeSet<SourceKey>,
 }
 
 impl Index {
@@ -50,6 +52,11 @@ impl Index {
         &self.unsettled
     }
 
+    /// Returns the configurations with modules that have not run with their version yet.
+    pub(super) fn on_trial(&self) -> &BTreeSet<SourceKey> {
+        &self.on_trial
+    }
+
     /// Iterates over the configurations with releases that are to be removed where they are, each once.
     pub(super) fn with_displaced(&self) -> impl Iterator<Item = &SourceKey> {
         let all: BTreeSet<&SourceKey> = self.displaced.values().flatten().collect();
@@ -59,7 +66,7 @@ impl Index {
     /// Takes in the addons of a configuration that had none.
     pub(super) fn add(&mut self, key: &SourceKey, addons: &[RegisteredAddon]) {
         for addon in addons {
-            let Bundle { id, name, digest, .. } = &addon.bundle;
+            let Bundle { id, name, .. } = &addon.bundle;
             if addon.is_active {
                 self.modules.insert(name.clone(), key.clone());
             }
@@ -67,7 +74,12 @@ impl Index {
                 self.displaced.entry(name.clone()).or_default().insert(key.clone());
             }
             self.ids.entry(id.clone()).or_default().insert(key.clone());
-            *self.bundles.entry(digest.clone()).or_default() += 1;
+            for digest in addon.digests() {
+                *self.bundles.entry(digest.clone()).or_default() += 1;
+            }
+        }
+        if addons.iter().any(|addon| addon.is_active && addon.is_on_trial()) {
+            self.on_trial.insert(key.clone());
         }
         if !addons.iter().all(RegisteredAddon::is_registered) {
             self.unsettled.insert(key.clone());
@@ -77,20 +89,23 @@ impl Index {
     /// Forgets the addons of a configuration, all that it has.
     pub(super) fn remove(&mut self, key: &SourceKey, addons: &[RegisteredAddon]) {
         for addon in addons {
-            let Bundle { id, name, digest, .. } = &addon.bundle;
+            let Bundle { id, name, .. } = &addon.bundle;
             if addon.is_active && self.modules.get(name) == Some(key) {
                 self.modules.remove(name);
             }
             remove_from(&mut self.displaced, name, key);
             remove_from(&mut self.ids, id, key);
-            if let Some(count) = self.bundles.get_mut(digest) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    self.bundles.remove(digest);
+            for digest in addon.digests() {
+                if let Some(count) = self.bundles.get_mut(digest) {
+                    *count = count.saturating_sub(1);
+                    if *count == 0 {
+                        self.bundles.remove(digest);
+                    }
                 }
             }
         }
         self.unsettled.remove(key);
+        self.on_trial.remove(key);
     }
 }
 

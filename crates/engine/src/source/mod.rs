@@ -26,6 +26,7 @@ mod line;
 mod object;
 mod pass;
 mod patches;
+mod planning;
 mod registration;
 mod removals;
 mod report;
@@ -34,6 +35,7 @@ mod sources;
 mod status;
 mod sweep;
 mod syncs;
+mod versions;
 mod view;
 mod watches;
 

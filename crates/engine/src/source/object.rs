@@ -26,6 +26,8 @@ pub(super) struct SourceObject {
     pub(super) processed_at: String,
     pub(super) status: Status,
     pub(super) conditions: Conditions,
+    /// The annotation that names the versions which may come.
+    pub(super) approved: String,
 }
 
 impl SourceObject {
@@ -56,6 +58,10 @@ impl SourceObject {
                 .to_owned(),
             status,
             conditions,
+            approved: field("annotations")
+                .and_then(|all| all.get(SourceKey::APPROVED)?.as_str())
+                .unwrap_or_default()
+                .to_owned(),
         }
     }
 

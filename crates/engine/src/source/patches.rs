@@ -34,6 +34,20 @@ pub(super) fn raise(cx: &mut Context, key: &SourceKey, object: &SourceObject) ->
     patch_of(cx, (key, key), None, raised(object), false)
 }
 
+/// Returns what suspends an object, or ends that, because a person asked for it.
+pub(super) fn suspend(
+    cx: &mut Context,
+    key: &SourceKey,
+    object: &SourceObject,
+    is_suspended: bool,
+) -> (RunId, Effect) {
+    let patch = json!([
+        {"op": "test", "path": "/metadata/generation", "value": object.generation},
+        {"op": "add", "path": "/spec/suspend", "value": is_suspended},
+    ]);
+    patch_of(cx, (key, key), None, Operation::JsonPatch { patch }, false)
+}
+
 fn raised(object: &SourceObject) -> Operation {
     let counter = object.spec.reprocess_request;
     let patch = json!([

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::index::Index;
-use crate::addon::{Bundle, Digest, RegisteredAddon, Registry, SourceKey, sort};
+use crate::addon::{Bundle, Digest, HoldReason, RegisteredAddon, Registry, SourceKey, WithheldVersion, sort};
 use crate::name::ModuleName;
 
 /// What is registered, by configuration.
@@ -121,7 +121,8 @@ impl Registration {
                 self.addons.insert(key, addons)
             });
         }
-        before.iter().flat_map(|addons| addons.iter()).any(|addon| !self.index.has(&addon.bundle.digest))
+        let mut digests = before.iter().flat_map(|addons| addons.iter()).flat_map(RegisteredAddon::digests);
+        digests.any(|digest| !self.index.has(digest))
     }
 
     /// Iterates over all addons.
@@ -256,6 +257,49 @@ impl Registration {
     /// Returns the configurations with modules that are not registered any more.
     pub(super) fn unsettled(&self) -> &BTreeSet<SourceKey> {
         self.index.unsettled()
+    }
+
+    /// Returns the configurations with modules that have not run with their version yet.
+    pub(super) fn on_trial(&self) -> &BTreeSet<SourceKey> {
+        self.index.on_trial()
+    }
+
+    /// Ends the trials of versions of some configurations in `change`: `ended` says of one whether it is over, and if so, why the
+    /// version is given up, if it is.
+    pub(super) fn end_trials(
+        &self,
+        change: &mut Change,
+        keys: &BTreeSet<SourceKey>,
+        ended: impl Fn(&RegisteredAddon) -> Option<Option<HoldReason>>,
+    ) {
+        let is_tried = |addon: &RegisteredAddon| addon.is_active && addon.is_on_trial();
+        for key in keys {
+            if !self.of(key).iter().any(|addon| is_tried(addon) && ended(addon).is_some()) {
+                continue;
+            }
+            let mut addons = self.copy(change, key);
+            let mut back = Vec::new();
+            for addon in addons.iter_mut().filter(|addon| is_tried(addon)) {
+                let Some(why) = ended(addon) else { continue };
+                let previous = addon.previous.take();
+                addon.is_unproven = false;
+                let Some((bundle, why)) = previous.zip(why) else { continue };
+                let (version, digest) = (addon.bundle.version.clone(), addon.bundle.digest.clone());
+                let held_back = Some(WithheldVersion { version, digest, why });
+                back.push(RegisteredAddon { bundle, held_back, ..addon.clone() });
+                // It stays registered, as versions do that are no modules.
+                addon.is_active = false;
+            }
+            for addon in back {
+                let is_same = |other: &RegisteredAddon| {
+                    other.bundle.digest == addon.bundle.digest && other.bundle.name == addon.bundle.name
+                };
+                addons.retain(|other| !is_same(other));
+                addons.push(addon);
+            }
+            sort(&mut addons);
+            self.set(change, key, addons);
+        }
     }
 
     /// Iterates over the addons whose releases are to be removed where they are.

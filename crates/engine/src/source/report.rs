@@ -3,23 +3,26 @@
 use super::pass::{Go, Pass};
 use super::patches;
 use super::sources::Sources;
-use super::status::{ModuleLineState, SourcePhase, Status, shorten};
+use super::status::{ModuleLine, ModuleLineState, SourcePhase, Status, shorten};
 use crate::addon::{SourceKey, SourceKind};
 use crate::context::Context;
 use crate::module::{Modules, Phase};
 use crate::name::ModuleName;
 use crate::reconcile::Step;
+use crate::time::Time;
 
 impl Sources {
     /// Returns whether the status of an object is not as it is to be, as far as modules are concerned.
-    pub(super) fn is_status_stale(&self, modules: &Modules, key: &SourceKey) -> bool {
+    pub(super) fn is_status_stale(&self, modules: &Modules, now: Time, key: &SourceKey) -> bool {
         let object = self.known.get(key).and_then(|source| source.object.as_ref());
-        object.is_some_and(|object| self.desired_status(modules, key).is_some_and(|its| its != object.status))
+        object.is_some_and(|object| {
+            self.desired_status(modules, now, key).is_some_and(|its| its != object.status)
+        })
     }
 
     /// Writes the status, if it differs from what the object says.
     pub(super) fn write_status(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
-        let (desired, now) = (self.desired_status(modules, key), self.config.time_of_day(cx.now));
+        let (desired, now) = (self.desired_status(modules, cx.now, key), self.config.time_of_day(cx.now));
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let is_left_alone = source.is_left_alone();
         let Some((desired, object)) = desired.zip(source.object.as_ref()) else {
@@ -58,7 +61,7 @@ impl Sources {
     }
 
     /// Returns the status that an object is to have: what was decided, with what the modules do now.
-    pub(super) fn desired_status(&self, modules: &Modules, key: &SourceKey) -> Option<Status> {
+    pub(super) fn desired_status(&self, modules: &Modules, now: Time, key: &SourceKey) -> Option<Status> {
         let source = self.known.get(key)?;
         let mut status = match (&source.decided, &source.object) {
             (Some(decided), _) => decided.status.clone(),
@@ -77,11 +80,13 @@ impl Sources {
         let said = source.object.as_ref().map(|object| &object.status);
         let before = |name: &ModuleName| {
             let mut lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
-            lines.find(|line| line.name == *name)
+            lines.find(|line| line.name == *name && !line.state.is_held_back())
         };
+        status.place_modules(self.registration.of(key), |addon, held| self.held_text(now, addon, held));
         // What is off at a start may be switched on a moment later: it is what it was until all are decided.
         let is_known = self.is_converged || !source.is_adopted;
-        for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
+        let in_force = |module: &&mut ModuleLine| !module.state.is_held_back();
+        for module in status.addons_mut().filter_map(|line| line.module.as_mut()).filter(in_force) {
             let before = before(&module.name);
             let was = before.map(|line| line.state).unwrap_or_default();
             module.state = state_of(modules, &module.name, was, is_known);

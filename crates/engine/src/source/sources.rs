@@ -150,6 +150,7 @@ impl Sources {
 
     fn observe(&mut self, cx: &mut Context, key: &SourceKey, item: &Item) {
         let object = SourceObject::read(key, item.object().unwrap_or_default());
+        let has_waiting = self.has_waiting(key);
         let source = self.known.known(key);
         let is_other = source.object.as_ref().is_none_or(|known| {
             known.generation != object.generation || known.is_deleting != object.is_deleting
@@ -159,12 +160,16 @@ impl Sources {
         }
         let is_ending = object.is_deleting && source.is_there();
         let interval = object.spec.update_interval;
+        let is_approval_other = source.object.as_ref().is_some_and(|known| known.approved != object.approved);
         source.object = Some(object);
         if is_ending {
             // Others may have kept what this one wanted.
             self.sweep.want();
         }
+        source.is_doubted |= is_approval_other && has_waiting;
         if source.adopt(!self.unsettled.contains(key)) {
+            // What it waits for may have come while nobody was there.
+            source.is_doubted |= has_waiting;
             // Modules may have changed before anybody knew their configuration.
             self.refresh_later.insert(key.clone());
             source.process_at = interval.filter(|_| !source.is_suspended()).map(|delay| cx.now + delay);
@@ -210,7 +215,7 @@ impl Sources {
     }
 
     /// Handles that the state of modules changed.
-    pub(crate) fn modules_changed(&mut self, names: &BTreeSet<ModuleName>) {
+    pub(crate) fn modules_changed(&mut self, modules: &Modules, names: &BTreeSet<ModuleName>) {
         let mut keys = BTreeSet::new();
         for name in names {
             let Some(key) = self.registration.source_of(name) else { continue };
@@ -219,7 +224,9 @@ impl Sources {
                 // What its removal waits for may be another thing by now.
                 self.reconciles.resume(&work_key(key));
             }
-            if self.registration.of_module(key, name).is_some_and(|addon| !addon.is_registered()) {
+            let is_for_sweep =
+                |addon: &RegisteredAddon| !addon.is_registered() || self.is_tried(modules, addon);
+            if self.registration.of_module(key, name).is_some_and(is_for_sweep) {
                 self.sweep.want_of(key);
             }
         }
@@ -253,21 +260,54 @@ impl Sources {
     ///
     /// If it is not there, or about to go.
     pub(crate) fn sync(&mut self, cx: &mut Context, id: CommandId, key: &SourceKey) -> Result<(), Failure> {
-        let refused = |what: String, advice: &str| Err(Failure::new(FailureKind::Files, what).advise(advice));
-        let object = self.known.get(key).and_then(|source| source.object.as_ref());
-        let Some(object) = object else {
-            return refused(format!("there is no {key}"), "`addon-operator source list` shows all");
-        };
-        if object.is_deleting {
-            return refused(
-                format!("{key} is being deleted"),
-                "`addon-operator why source NAME` shows what that waits for",
-            );
+        let object = self.changeable(key)?;
+        if object.spec.is_suspended {
+            return Err(refused(
+                format!("{key} is suspended: spec.suspend is true"),
+                format!("`addon-operator source resume {}` has it looked after again", key.address()),
+            ));
         }
         let (run, effect) = patches::raise(cx, key, object);
         cx.push(effect);
-        self.syncs.await_end(run, id, key.clone());
+        self.syncs.await_end(run, id, format!("{key} is processed again"));
         Ok(())
+    }
+
+    /// Suspends a configuration, or ends that; the command is answered when its spec is written.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or about to go.
+    pub(crate) fn suspend(
+        &mut self,
+        cx: &mut Context,
+        id: CommandId,
+        key: &SourceKey,
+        is_suspended: bool,
+    ) -> Result<(), Failure> {
+        let object = self.changeable(key)?;
+        let (run, effect) = patches::suspend(cx, key, object, is_suspended);
+        cx.push(effect);
+        let what = if is_suspended {
+            "is suspended: nothing is fetched or changed"
+        } else {
+            "is looked after again"
+        };
+        self.syncs.await_end(run, id, format!("{key} {what}"));
+        Ok(())
+    }
+
+    /// Returns the object of a configuration whose spec a command may change.
+    fn changeable(&self, key: &SourceKey) -> Result<&SourceObject, Failure> {
+        let object = self.known.get(key).and_then(|source| source.object.as_ref());
+        let Some(object) = object else {
+            return Err(refused(format!("there is no {key}"), "`addon-operator source list` shows all"));
+        };
+        if object.is_deleting {
+            let advice = "`addon-operator why source NAME` shows what that waits for";
+            return Err(refused(format!("{key} is being deleted"), advice));
+        }
+        Ok(object)
     }
 
     /// Handles that an object was changed, or was not.
@@ -342,6 +382,7 @@ impl Sources {
     pub(super) fn registered(&mut self, modules: &Modules, cx: &mut Context) {
         let Some(change) = self.next.take() else { return };
         self.announce_retained(modules, cx, &change);
+        self.announce_rollbacks(cx, &change);
         self.commits.registered(&self.registration, &change);
         // Others may hold less than before. Who is at work writes its status anyway.
         let is_idle =
@@ -388,7 +429,7 @@ impl Sources {
         loop {
             self.known.reindex();
             for key in std::mem::take(&mut self.refresh_later) {
-                if self.is_status_stale(modules, &key) {
+                if self.is_status_stale(modules, lower.cx.now, &key) {
                     self.reconciles.request(lower.cx, &work_key(&key), &Cause::outside("module"));
                 }
             }
@@ -443,6 +484,10 @@ impl Sources {
     pub(crate) fn entries(&self) -> usize {
         self.reconciles.entries() + self.known.len() + self.syncs.len()
     }
+}
+
+fn refused(what: String, advice: impl Into<String>) -> Failure {
+    Failure::new(FailureKind::Files, what).advise(advice)
 }
 
 /// Returns the configuration that an object is: those of the cluster have no namespace.

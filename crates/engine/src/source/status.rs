@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::addon::{AddonReason, Bundle, RegisteredAddon};
+use crate::addon::{AddonReason, Bundle, RegisteredAddon, WithheldVersion};
 use crate::name::ModuleName;
 
 /// How many addons a status lists.
@@ -112,8 +112,12 @@ pub(super) enum ModuleLineState {
     Error,
     /// It goes on although the addon is registered no more.
     Retained,
+    /// It did not run with this version, and goes on with the one before.
+    RolledBack,
     /// Its last run succeeded.
     Running,
+    /// It goes on with another version, since this one may not come yet.
+    Waiting,
     /// It is there, and off.
     #[default]
     #[serde(other)]
@@ -135,6 +139,11 @@ impl ModuleLineState {
     /// Returns whether the module does its work: it runs, or goes on as it was.
     fn is_in_force(self) -> bool {
         matches!(self, Self::Retained | Self::Running)
+    }
+
+    /// Returns whether it is about a version that is not in force.
+    pub(super) fn is_held_back(self) -> bool {
+        matches!(self, Self::RolledBack | Self::Waiting)
     }
 }
 
@@ -254,6 +263,67 @@ impl Status {
 }
 
 impl Status {
+    /// Says at the line of each version of a module whether that is in force, as `addons` say which are registered. `text` says
+    /// why a version is held back.
+    pub(super) fn place_modules(
+        &mut self,
+        addons: &[RegisteredAddon],
+        text: impl Fn(&RegisteredAddon, &WithheldVersion) -> String,
+    ) {
+        for line in self.addons_mut() {
+            line.module.take_if(|module| module.state.is_held_back());
+        }
+        for addon in addons.iter().filter(|addon| addon.is_active && addon.is_registered()) {
+            let (name, digest) = (&addon.bundle.name, addon.bundle.digest.as_str());
+            let Some(held) = &addon.held_back else { continue };
+            for line in self.addons_mut().filter(|line| line.digest != digest) {
+                line.module.take_if(|module| module.name == *name);
+            }
+            let module = |state, message| Some(ModuleLine { name: name.clone(), state, message });
+            let own = self.addons_mut().find(|line| line.digest == digest && line.name == addon.name());
+            match own {
+                Some(line) if line.module.is_none() => {
+                    line.module = module(ModuleLineState::default(), String::new());
+                }
+                Some(_) => {}
+                None => self.add_line(addon, held, module(ModuleLineState::default(), String::new())),
+            }
+            let mut lines = self.addons_mut();
+            let is_its =
+                |line: &&mut AddonLine| line.digest == held.digest.as_str() && line.name == addon.name();
+            if let Some(line) = lines.find(is_its) {
+                let state = if held.is_rolled_back() {
+                    ModuleLineState::RolledBack
+                } else {
+                    ModuleLineState::Waiting
+                };
+                let mut message = text(addon, held);
+                shorten(&mut message);
+                line.module = module(state, message);
+            }
+        }
+    }
+
+    /// Adds the line of an addon that is in force and that its repository does not list any more, before that of the version
+    /// which is held back.
+    fn add_line(&mut self, addon: &RegisteredAddon, held: &WithheldVersion, module: Option<ModuleLine>) {
+        let line = AddonLine {
+            name: addon.name().to_owned(),
+            version: addon.bundle.version.clone(),
+            id: addon.bundle.id.clone(),
+            digest: addon.bundle.digest.to_string(),
+            status: SourcePhase::Ready,
+            module,
+            ..AddonLine::default()
+        };
+        let is_held = |line: &AddonLine| line.digest == held.digest.as_str() && line.name == addon.name();
+        for repository in &mut self.repositories {
+            if let Some(place) = repository.addons.iter().position(is_held) {
+                return repository.addons.insert(place, line);
+            }
+        }
+    }
+
     /// Adds that modules go on although their addons are registered no more: to the line of this version of the addon, or in
     /// one of its own. If there is no room for all, the last line says how many are not listed. With each addon comes whether
     /// its module is there: nothing goes on of a lost bundle but its release.
@@ -355,7 +425,8 @@ impl Status {
 
     /// Counts the modules, and those of them that are in force.
     pub(super) fn count_modules(&mut self) {
-        let states = || self.addons().filter_map(|addon| addon.module.as_ref()).map(|module| module.state);
+        let modules = || self.addons().filter_map(|addon| addon.module.as_ref());
+        let states = || modules().map(|module| module.state).filter(|state| !state.is_held_back());
         let in_force = states().filter(|state| state.is_in_force()).count();
         self.modules = format!("{in_force}/{}", states().count());
     }
@@ -451,6 +522,9 @@ mod tests {
                 is_held: false,
                 is_withdrawn: false,
                 auto_enable: false,
+                previous: None,
+                is_unproven: false,
+                held_back: None,
             })
             .collect();
         for (listed, expected) in [(0, 501), (400, 501), (700, 502)] {

@@ -24,10 +24,11 @@ impl Sources {
             return;
         }
         let keys = match wanted {
-            Swept::All => self.registration.unsettled().clone(),
+            Swept::All => self.unsettled_or_tried(),
             Swept::Some(keys) if keys.is_empty() => return,
             Swept::Some(mut keys) => {
-                keys.retain(|key| self.registration.unsettled().contains(key));
+                let (unsettled, tried) = (self.registration.unsettled(), self.registration.on_trial());
+                keys.retain(|key| unsettled.contains(key) || tried.contains(key));
                 keys
             }
         };
@@ -51,7 +52,7 @@ impl Sources {
             return step;
         }
         let vanished = self.vanished();
-        let change = self.swept(modules, self.registration.unsettled(), &vanished);
+        let change = self.swept(modules, &self.unsettled_or_tried(), &vanished);
         if change.is_empty() {
             self.release(work);
             return Step::Done;
@@ -64,6 +65,11 @@ impl Sources {
         }
         self.sweep.is_writing = true;
         self.keep(cx, change)
+    }
+
+    /// Returns the configurations with modules that are registered no more, or that have not run with their version yet.
+    fn unsettled_or_tried(&self) -> BTreeSet<SourceKey> {
+        self.registration.unsettled().union(self.registration.on_trial()).cloned().collect()
     }
 
     /// Makes the configurations go on that wait for the removal of their modules.
@@ -88,6 +94,7 @@ impl Sources {
             };
             self.fate(modules, addon, wanted)
         });
+        self.end_trials(modules, &mut change, &keys);
         change
     }
 

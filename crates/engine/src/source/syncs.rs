@@ -1,21 +1,20 @@
-//! Configurations that a person wants processed again: the counter of the spec is raised, as that person could do.
+//! What a person asks of a configuration by a command: its spec is changed, as that person could do.
 
 use std::collections::BTreeMap;
 
-use crate::addon::SourceKey;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::name::{CommandId, RunId};
 
-/// The commands that wait for the write of a counter.
+/// The commands that wait for the write of a spec, each with its answer.
 #[derive(Debug, Default)]
-pub(super) struct Syncs(BTreeMap<RunId, (CommandId, SourceKey)>);
+pub(super) struct Syncs(BTreeMap<RunId, (CommandId, String)>);
 
 impl Syncs {
-    /// Has the command answered when the run ends.
-    pub(super) fn await_end(&mut self, run: RunId, id: CommandId, key: SourceKey) {
-        self.0.insert(run, (id, key));
+    /// Has the command answered when the run ends, with this text if it succeeds.
+    pub(super) fn await_end(&mut self, run: RunId, id: CommandId, told: String) {
+        self.0.insert(run, (id, told));
     }
 
     pub(super) fn awaits(&self, run: RunId) -> bool {
@@ -37,9 +36,8 @@ impl Syncs {
         run: RunId,
         outcome: Result<(), Failure>,
     ) -> Option<Result<(), Failure>> {
-        let Some((id, key)) = self.0.remove(&run) else { return Some(outcome) };
-        let told = outcome.map(|()| format!("{key} is processed again"));
-        cx.push(Effect::AnswerCommand { id, outcome: told });
+        let Some((id, told)) = self.0.remove(&run) else { return Some(outcome) };
+        cx.push(Effect::AnswerCommand { id, outcome: outcome.map(|()| told) });
         None
     }
 }

@@ -35,6 +35,11 @@ impl Sources {
                             .module
                             .as_ref()
                             .map(|module| (module.name.clone(), module.state.into())),
+                        module_message: addon
+                            .module
+                            .as_ref()
+                            .map(|module| module.message.clone())
+                            .unwrap_or_default(),
                     })
                     .collect(),
             });
@@ -46,6 +51,8 @@ impl Sources {
                 generation: object.generation,
                 observed_generation: status.observed_generation,
                 is_deleting: object.is_deleting,
+                waits_for: source.waits_for.clone(),
+                is_suspended: source.is_suspended(),
                 is_left_alone: source.is_left_alone(),
                 processed_at: object.processed_at.clone(),
                 processed_in: source.process_at.map(|at| at.since(now)),
@@ -57,7 +64,7 @@ impl Sources {
     }
 
     /// Adds to the pictures of modules which configuration brought them.
-    pub(crate) fn add_origins(&self, modules: &mut [ModuleView]) {
+    pub(crate) fn add_origins(&self, modules: &mut [ModuleView], now: Time) {
         let addons = self.registration.iter().filter(|addon| addon.is_active);
         let by_name: BTreeMap<_, _> = addons.map(|addon| (&addon.bundle.name, addon)).collect();
         for module in modules {
@@ -67,6 +74,7 @@ impl Sources {
                 version: addon.bundle.version.clone(),
                 digest: addon.bundle.digest.clone(),
                 is_retained: addon.is_retained,
+                held_back: addon.held_back.as_ref().map(|held| self.held_text(now, addon, held)),
             });
         }
     }

@@ -9,6 +9,7 @@ pub mod journal;
 mod mask;
 mod problems;
 mod source;
+pub mod source_plan;
 pub mod sources;
 pub mod status;
 mod suggestion;

@@ -23,6 +23,10 @@ pub struct SourceView {
     pub observed_generation: i64,
     /// Whether its object is being deleted.
     pub is_deleting: bool,
+    /// What it waits for before it is processed, if others are to be ready first.
+    pub waits_for: Option<String>,
+    /// Whether nothing is done for it: `spec.suspend` is true.
+    pub is_suspended: bool,
     /// Whether its status is not written any more, since somebody else writes it.
     pub is_left_alone: bool,
     /// When its status was written last, as that says; empty before the first time.
@@ -65,8 +69,11 @@ pub struct SourceAddonView {
     pub reason: String,
     /// Why it failed, in one line.
     pub message: String,
-    /// Its module, and what that does: `Registered`, `Enabled`, `Running`, `Error` or `Retained`.
+    /// Its module, and what that does: `Registered`, `Enabled`, `Running`, `Error` or `Retained`; or what keeps this version from
+    /// it: `RolledBack` or `Waiting`.
     pub module: Option<(ModuleName, &'static str)>,
+    /// Why its module does that, in one line; empty if there is nothing to say.
+    pub module_message: String,
 }
 
 /// Where a module comes from that is in no directory of files.
@@ -82,6 +89,8 @@ pub struct ModuleOriginView {
     pub digest: Digest,
     /// Whether it goes on although it is registered no more.
     pub is_retained: bool,
+    /// Why another version that its repository offers is not in force, if there is one.
+    pub held_back: Option<String>,
 }
 
 impl SourceView {
@@ -102,6 +111,12 @@ impl SourceView {
         };
         names.iter().any(|name| name == text)
             || text.split_once('/').is_some_and(|(word, rest)| is_kind(word) && rest == own)
+    }
+
+    /// Iterates over the addons whose versions do not come, or not yet.
+    pub fn held_back(&self) -> impl Iterator<Item = &SourceAddonView> {
+        let is_held = |state: &str| matches!(state, "RolledBack" | "Waiting");
+        self.addons().filter(move |addon| addon.module.as_ref().is_some_and(|(_, state)| is_held(state)))
     }
 
     /// Iterates over the addons of all repositories.

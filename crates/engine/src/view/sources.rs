@@ -35,7 +35,8 @@ pub(super) fn list(view: &View, format: Format<'_>) -> Value {
 }
 
 fn source_data(source: &SourceView, format: Format<'_>) -> Value {
-    let waits_for = source.work.as_ref().and_then(|work| work.waits_for.clone());
+    let of_work = || source.work.as_ref().and_then(|work| work.waits_for.clone());
+    let waits_for = source.waits_for.clone().or_else(of_work);
     let repositories = source.repositories.iter().map(|its| repository_data(its, format));
     json!({
         "kind": source.key.kind.as_str(),
@@ -44,6 +45,7 @@ fn source_data(source: &SourceView, format: Format<'_>) -> Value {
         "phase": phase(source),
         "modules": source.modules,
         "message": (format.show)(&source.message),
+        "suspended": source.is_suspended,
         "generation": source.generation,
         "observedGeneration": source.observed_generation,
         "lastProcessedTime": source.processed_at,
@@ -73,7 +75,14 @@ fn addon_data(addon: &SourceAddonView, format: Format<'_>) -> Value {
     ]);
     add_problem(&mut data, &addon.reason, &addon.message, format);
     if let Some((name, state)) = &addon.module {
-        data.insert("module".to_owned(), json!({"name": name.as_str(), "state": state}));
+        let mut module = Map::from_iter([
+            ("name".to_owned(), Value::from(name.as_str())),
+            ("state".to_owned(), (*state).into()),
+        ]);
+        if !addon.module_message.is_empty() {
+            module.insert("message".to_owned(), (format.show)(&addon.module_message).into());
+        }
+        data.insert("module".to_owned(), module.into());
     }
     data.into()
 }
@@ -99,7 +108,7 @@ pub fn text(view: &View, format: Format<'_>) -> String {
             source.modules.clone(),
             source.processed_at.clone(),
             source.processed_in.map(span).unwrap_or_default(),
-            one_line(&(format.show)(&source.message)),
+            one_line(&(format.show)(&told(source))),
         ]
     };
     let rows: Vec<Vec<String>> = view.sources.iter().map(row).collect();
@@ -109,6 +118,15 @@ pub fn text(view: &View, format: Format<'_>) -> String {
 /// Returns how far a configuration is, in one word.
 pub fn phase(source: &SourceView) -> &'static str {
     if source.is_deleting { "Deleting" } else { source.phase }
+}
+
+/// Returns what is said about a configuration in one line: why it is in its phase, and which versions do not come.
+pub fn told(source: &SourceView) -> String {
+    let suspended = source.is_suspended && source.phase == "Ready";
+    let suspended = suspended.then_some("suspended").into_iter();
+    let message = Some(source.message.as_str()).filter(|message| !message.is_empty());
+    let held = source.held_back().map(|addon| addon.module_message.as_str());
+    suspended.chain(message).chain(held).collect::<Vec<_>>().join("; ")
 }
 
 /// What the status calls a module that goes on although it is registered no more.

@@ -153,13 +153,14 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     if let Some(broken) = &module.broken_version {
         data.insert("brokenVersion".to_owned(), format.failure(broken).into());
     }
-    if let Some(ModuleOriginView { source, url, version, digest, is_retained }) = &module.origin {
+    if let Some(ModuleOriginView { source, url, version, digest, is_retained, held_back }) = &module.origin {
         let origin = json!({
             "source": source.address(),
             "url": url,
             "version": version,
             "digest": digest.to_string(),
             "retained": is_retained,
+            "heldBack": held_back,
         });
         data.insert("origin".to_owned(), origin);
     }

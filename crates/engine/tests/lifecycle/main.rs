@@ -46,6 +46,7 @@ mod source_failures;
 mod source_losses;
 mod source_names;
 mod source_pictures;
+mod source_rollbacks;
 mod source_updates;
 mod source_work;
 mod sources;

@@ -149,6 +149,13 @@ impl World {
         self.stores(name, object);
     }
 
+    /// Writes an annotation of a configuration as a person does.
+    pub(crate) fn annotates(&mut self, name: &str, annotation: &str, value: &str) {
+        let mut object = self.repositories.objects[name].clone();
+        object["metadata"]["annotations"][annotation] = json!(value);
+        self.stores(name, object);
+    }
+
     /// Deletes a configuration as a person does.
     pub(crate) fn deletes(&mut self, name: &str) {
         let mut object = self.repositories.objects[name].clone();
@@ -293,8 +300,7 @@ impl World {
     pub(crate) fn keep_bundles(&mut self, run: RunId, registry: &Registry, lost: &[Digest]) {
         self.in_flight.insert(run, None);
         let mut outcome = self.repositories.keeping.pop_front().map_or(Ok(()), Err);
-        let digests: BTreeSet<Digest> =
-            registry.addons.iter().map(|addon| addon.bundle.digest.clone()).collect();
+        let digests: BTreeSet<Digest> = registry.digests();
         let is_missing =
             |digest: &&Digest| !self.repositories.stored.contains(digest) && !lost.contains(digest);
         let missing = digests.iter().filter(is_missing);
@@ -365,7 +371,7 @@ impl World {
         let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
         let registry = self.repositories.registry.clone();
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
-        let digests = registry.addons.iter().map(|addon| addon.bundle.digest.clone());
+        let digests = registry.digests().into_iter();
         let lost = digests.filter(|digest| !self.repositories.stored.contains(digest)).collect();
         self.engine = Engine::with_registry(config, catalog, &registry, &lost);
         self.forgets_everything();

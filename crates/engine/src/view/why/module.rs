@@ -281,13 +281,19 @@ fn required(module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
 
 /// Tells which module source brought the module, if one did.
 fn origin(module: &ModuleView, answer: &mut Answer) {
-    let Some(ModuleOriginView { source, url, version, digest, is_retained }) = &module.origin else { return };
+    let Some(ModuleOriginView { source, url, version, digest, is_retained, held_back }) = &module.origin
+    else {
+        return;
+    };
     let mut told = format!("version {version} of {source}, {url}, {digest}");
     if *is_retained {
         told.push_str(", registered no more: it goes on as it is");
         answer.advice.push(format!("{} shows why its source does not bring it any more", why_source(source)));
     }
     answer.facts.push(("source", told));
+    if let Some(why) = held_back {
+        answer.facts.push(("another version", why.clone()));
+    }
 }
 
 /// Tells from which chart a module is installed, and why it stays with that version.

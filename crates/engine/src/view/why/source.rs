@@ -58,9 +58,20 @@ fn judge(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
         ("left alone", format!("{key} is left alone: somebody else writes its status, too"))
     } else {
         match source.phase {
+            "Ready" if source.is_suspended => {
+                answer.advice.push(format!(
+                    "`addon-operator source resume {}` has it looked after again",
+                    source.address()
+                ));
+                ("suspended", format!("{key} is suspended, and ready as it was: {message}"))
+            }
             "Ready" => ("ready", format!("{key} is ready: {message}{waits}")),
             "Failed" => ("failed", format!("{key} is failed: {message}")),
-            _ => ("pending", format!("{key} was not processed yet{waits}")),
+            _ if source.is_suspended => ("suspended", format!("{key} is suspended")),
+            _ => match &source.waits_for {
+                Some(what) => ("pending", format!("{key} waits for {what}")),
+                None => ("pending", format!("{key} was not processed yet{waits}")),
+            },
         }
     };
     if let Some((work, failure)) = failure {
@@ -100,9 +111,11 @@ fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
     let is_retained =
         |addon: &SourceAddonView| addon.module.as_ref().is_some_and(|(_, state)| *state == RETAINED);
     let mut addons: Vec<&SourceAddonView> = source.addons().collect();
-    addons.sort_by_key(|addon| (addon.reason.is_empty(), !is_retained(addon)));
+    let held: Vec<&SourceAddonView> = source.held_back().collect();
+    let is_held = |addon: &SourceAddonView| held.iter().any(|held| std::ptr::eq(*held, addon));
+    addons.sort_by_key(|addon| (addon.reason.is_empty(), !is_held(addon), !is_retained(addon)));
     for addon in addons.iter().take(SHOWN) {
-        let SourceAddonView { name, version, phase, reason, message, module, .. } = addon;
+        let SourceAddonView { name, version, phase, reason, message, module, module_message, .. } = addon;
         let gap = if version.is_empty() { "" } else { " " };
         let mut text = format!("{name}{gap}{version}: ");
         if reason.is_empty() {
@@ -112,6 +125,9 @@ fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
         }
         if let Some((module, state)) = module {
             let _ = write!(text, ", module {module} is {state}");
+            if !module_message.is_empty() {
+                let _ = write!(text, ": {}", (format.show)(module_message));
+            }
         }
         answer.facts.push(("addon", text));
     }

@@ -1,0 +1,242 @@
+//! Which version of a module is in force: the one that its repository offers, or the one before it.
+//!
+//! ```text
+//!            window, approval                 it ran
+//! offered ──────────────────────▶ on trial ──────────▶ in force
+//!    │ not now                       │ three runs failed
+//!    └──▶ the one before it ◀────────┘
+//! ```
+//!
+//! The bundle before a version on trial is kept, so that going back asks no repository.
+
+use std::collections::BTreeSet;
+
+use super::registration::Change;
+use super::sources::Sources;
+use crate::addon::{Approval, Bundle, HoldReason, RegisteredAddon, SourceKey, SourceSpec, WithheldVersion};
+use crate::context::Context;
+use crate::module::{BundleRuns, Modules};
+use crate::notice::Notice;
+use crate::time::Time;
+
+/// With how many failed runs a version is given up, if there is one before it with which its module ran.
+const GIVEN_UP: u32 = 3;
+
+/// What a version on trial has shown.
+enum Verdict {
+    /// Its module ran with it.
+    Good,
+    /// It is given up.
+    Bad,
+    /// That is not known yet.
+    Open,
+}
+
+impl Sources {
+    /// Decides for each module of `addons`, which are to be registered, whether its version is the one that is offered or stays
+    /// the one that it has.
+    pub(super) fn choose_versions(
+        &self,
+        modules: &Modules,
+        now: Time,
+        (key, approved): (&SourceKey, &str),
+        spec: &SourceSpec,
+        addons: &mut Vec<RegisteredAddon>,
+    ) {
+        for addon in addons.iter_mut() {
+            addon.is_unproven = addon.is_active;
+        }
+        for old in self.registration.of(key).iter().filter(|addon| addon.is_active && !addon.is_withdrawn) {
+            let is_its =
+                |addon: &&mut RegisteredAddon| addon.is_active && addon.bundle.name == old.bundle.name;
+            let Some(new) = addons.iter_mut().find(is_its) else { continue };
+            if new.bundle.digest == old.bundle.digest {
+                new.previous.clone_from(&old.previous);
+                new.is_unproven = old.is_unproven;
+                continue;
+            }
+            match self.hold_reason(approved, spec, now, old, &new.bundle) {
+                Some(why) if self.can_stay(key, old) => {
+                    (new.is_active, new.is_unproven) = (false, false);
+                    let (version, digest) = (new.bundle.version.clone(), new.bundle.digest.clone());
+                    let stays = RegisteredAddon {
+                        is_active: true,
+                        is_retained: false,
+                        is_held: false,
+                        auto_enable: new.auto_enable,
+                        held_back: Some(WithheldVersion { version, digest, why }),
+                        ..old.clone()
+                    };
+                    // It may be offered still, as one of the versions that are no modules.
+                    let is_same = |addon: &RegisteredAddon| {
+                        addon.bundle.digest == old.bundle.digest && addon.bundle.name == old.bundle.name
+                    };
+                    addons.retain(|addon| !is_same(addon));
+                    addons.push(stays);
+                }
+                Some(_) | None => {
+                    new.previous = self.last_good(modules, old);
+                    new.is_unproven = new.previous.is_none();
+                }
+            }
+        }
+    }
+
+    /// Returns why a version does not replace the one that a module has, if it does not.
+    fn hold_reason(
+        &self,
+        approved: &str,
+        spec: &SourceSpec,
+        now: Time,
+        old: &RegisteredAddon,
+        new: &Bundle,
+    ) -> Option<HoldReason> {
+        if let Some(WithheldVersion { digest, why: HoldReason::RolledBack { reprocess_request }, .. }) =
+            &old.held_back
+            && *digest == new.digest
+            && *reprocess_request == spec.reprocess_request
+        {
+            return Some(HoldReason::RolledBack { reprocess_request: *reprocess_request });
+        }
+        let for_approval = spec.approval == Approval::Manual && !is_approved(approved, old, new);
+        let (at, zone) = (self.config.timestamp(now), &self.config.time_zone);
+        let is_open = spec.windows.is_empty() || spec.windows.iter().any(|window| window.is_open(at, zone));
+        (for_approval || !is_open).then_some(HoldReason::Waiting { for_approval, for_window: !is_open })
+    }
+
+    /// Returns whether the bundle that a module has can stay in force: it is there, and nobody else has its id by now.
+    fn can_stay(&self, key: &SourceKey, old: &RegisteredAddon) -> bool {
+        let has_id = |other: &RegisteredAddon| {
+            let is_other = other.source != *key && other.source.shares_scope_with(key);
+            is_other && other.holds_id() && other.bundle.id == old.bundle.id
+        };
+        !self.is_lost(old) && !self.registration.of_rivals(std::iter::once(&old.bundle)).any(has_id)
+    }
+
+    /// Returns the bundle to which a module goes back that gets another one than `old` now.
+    fn last_good(&self, modules: &Modules, old: &RegisteredAddon) -> Option<Bundle> {
+        let runs = modules.bundle_runs(&old.bundle.name).filter(|runs| runs.digest == old.bundle.digest);
+        let has_run = !old.is_on_trial() || runs.is_some_and(|runs| runs.is_good);
+        let good = if has_run { Some(old.bundle.clone()) } else { old.previous.clone() };
+        good.filter(|bundle| !self.lost.contains(&bundle.digest))
+    }
+
+    /// Ends the trials of versions of some configurations in `change` that have shown whether they are good.
+    pub(super) fn end_trials(&self, modules: &Modules, change: &mut Change, keys: &BTreeSet<SourceKey>) {
+        if self.commits.wanted() != self.commits.in_force() {
+            return;
+        }
+        self.registration.end_trials(change, keys, |addon| match self.verdict(modules, addon) {
+            Verdict::Open => None,
+            Verdict::Good => Some(None),
+            Verdict::Bad => {
+                let source = self.known.get(&addon.source).and_then(|source| source.object.as_ref());
+                let reprocess_request = source.map_or(0, |object| object.spec.reprocess_request);
+                Some(Some(HoldReason::RolledBack { reprocess_request }))
+            }
+        });
+    }
+
+    /// Returns whether a version on trial has shown whether it is good.
+    pub(super) fn is_tried(&self, modules: &Modules, addon: &RegisteredAddon) -> bool {
+        !matches!(self.verdict(modules, addon), Verdict::Open)
+    }
+
+    fn verdict(&self, modules: &Modules, addon: &RegisteredAddon) -> Verdict {
+        if addon.is_withdrawn || !addon.is_on_trial() {
+            return Verdict::Open;
+        }
+        let Some(runs) = modules.bundle_runs(&addon.bundle.name) else { return Verdict::Open };
+        let BundleRuns { digest, failures, is_good, is_unusable } = runs;
+        let is_it = digest == addon.bundle.digest;
+        let is_bad = if is_it { failures >= GIVEN_UP && !is_good } else { is_unusable };
+        // What is lost can't come back.
+        let can_go_back =
+            addon.previous.as_ref().is_some_and(|previous| !self.lost.contains(&previous.digest));
+        match (is_it && is_good, is_bad && can_go_back) {
+            (true, _) => Verdict::Good,
+            (false, true) => Verdict::Bad,
+            (false, false) => Verdict::Open,
+        }
+    }
+
+    /// Tells which modules go back with `change` to the version before.
+    pub(super) fn announce_rollbacks(&self, cx: &mut Context, change: &Change) {
+        let addons = change.iter().flat_map(|(_, addons)| addons);
+        for addon in addons.filter(|addon| addon.is_active) {
+            let Some(held) = addon.held_back.as_ref().filter(|held| held.is_rolled_back()) else { continue };
+            let before = self.registration.of_module(&addon.source, &addon.bundle.name);
+            if before.is_none_or(|before| before.bundle.digest != held.digest) {
+                continue;
+            }
+            let (module, from, to) = (&addon.bundle.name, &held.version, &addon.bundle.version);
+            let message = format!(
+                "module {module} did not run with version {from} after {GIVEN_UP} attempts, and goes back to {to}"
+            );
+            cx.notify(Notice::ModuleRolledBack { module: module.clone(), message: message.clone() });
+            self.announce(cx, &addon.source, (true, "RolledBack"), message);
+        }
+    }
+
+    /// Returns why a version is held back, for people.
+    pub(super) fn held_text(&self, now: Time, addon: &RegisteredAddon, held: &WithheldVersion) -> String {
+        let (version, runs) = (&held.version, &addon.bundle.version);
+        let HoldReason::Waiting { for_approval, for_window } = held.why else {
+            return format!(
+                "{GIVEN_UP} runs failed with version {version}, so {runs} is in force again; it is tried again when other bytes are \
+                 published, or spec.reprocessRequest is raised"
+            );
+        };
+        let mut what = Vec::new();
+        if for_approval {
+            let value = if version == runs { held.digest.as_str() } else { version };
+            what.push(format!("approval: annotate the object with {}={value}", SourceKey::APPROVED));
+        }
+        if for_window {
+            let opens = self.next_window(now, &addon.source);
+            let opens = opens.map(|at| format!(" which opens at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")));
+            what.push(format!(
+                "a window{}",
+                opens.as_deref().unwrap_or(" that never opens: see spec.windows")
+            ));
+        }
+        format!("version {version} waits for {}; {runs} is in force", what.join(", and for "))
+    }
+
+    /// Returns when the next window of a configuration opens.
+    fn next_window(&self, now: Time, key: &SourceKey) -> Option<jiff::Timestamp> {
+        let object = self.known.get(key)?.object.as_ref()?;
+        let (at, zone) = (self.config.timestamp(now), &self.config.time_zone);
+        object.spec.windows.iter().filter_map(|window| window.opens_after(at, zone)).min()
+    }
+
+    /// Returns how long until versions of a configuration may come that wait for a window.
+    pub(super) fn until_window(&self, now: Time, key: &SourceKey) -> Option<std::time::Duration> {
+        let waits =
+            |addon: &RegisteredAddon| addon.held_back.as_ref().is_some_and(WithheldVersion::waits_for_window);
+        if !self.registration.of(key).iter().any(waits) {
+            return None;
+        }
+        let left = self.next_window(now, key)?.duration_since(self.config.timestamp(now));
+        std::time::Duration::try_from(left).ok()
+    }
+
+    /// Returns whether versions of a configuration wait for something that may have come.
+    pub(super) fn has_waiting(&self, key: &SourceKey) -> bool {
+        let waits = |held: &WithheldVersion| held.waits_for_approval() || held.waits_for_window();
+        self.registration.of(key).iter().any(|addon| addon.held_back.as_ref().is_some_and(waits))
+    }
+}
+
+/// Returns whether an annotation names a version: `1.2.0`, `web=1.2.0`, or the digest of its bundle, between commas. Other bytes
+/// under the version that runs are approved by their digest only.
+fn is_approved(annotation: &str, old: &RegisteredAddon, new: &Bundle) -> bool {
+    let version = |text: &str| text.strip_prefix('v').unwrap_or(text).to_owned();
+    let is_new_version = version(&new.version) != version(&old.bundle.version);
+    annotation.split([',', ' ']).map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
+        let (name, wanted) = entry.split_once('=').unwrap_or((old.name(), entry));
+        let is_its = name == old.name() || name == new.name.as_str();
+        is_its
+            && (wanted == new.digest.as_str() || (is_new_version && version(wanted) == version(&new.version)))
+    })
+}

@@ -1,0 +1,310 @@
+//! Versions that do not run and make way for the one before, and versions that wait for a window or an approval.
+
+use std::collections::BTreeSet;
+
+use engine::{Digest, Notice, RegisteredAddon};
+use serde_json::{Value, json};
+
+use crate::build::{config as config_map, files};
+use crate::random::{Random, seeds};
+use crate::repositories::{addon, digest, sourced};
+use crate::world::World;
+
+const URL: &str = "https://repo/index.yaml";
+const GOOD: [(&str, &str); 1] = [("start.sh", "onStartup: 1")];
+const BAD: [(&str, &str); 1] = [("bad.sh", "onStartup: 1")];
+
+/// A world in which version 1 of the addon `web` runs, and the bundles 2 and 4 do not.
+fn ready(edit: impl FnOnce(&mut Value)) -> World {
+    let mut world = sourced(&files().module(10, "base")).fails("web/bad.sh", 100_000);
+    for (number, hooks) in [(1, GOOD), (2, BAD), (3, GOOD), (4, BAD)] {
+        world.bundle(number, "web", &hooks);
+    }
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    switched_on(&mut world);
+    world.run_for(3_000);
+    world.edits("a", |spec| {
+        spec["repositories"] = json!([{"url": URL}]);
+        spec["updateInterval"] = json!("1m");
+        edit(spec);
+    });
+    world.run_for(3_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running"]);
+    world
+}
+
+fn switched_on(world: &mut World) {
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+}
+
+/// Returns version, number of the bundle and state of the module of each line in the status.
+fn lines(world: &World) -> Vec<String> {
+    let status = world.status("a");
+    let repositories = status["repositories"].as_array().into_iter().flatten();
+    let lines = repositories.flat_map(|repository| repository["addons"].as_array().into_iter().flatten());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    lines
+        .map(|line| {
+            let number =
+                u64::from_str_radix(text(&line["digest"]).trim_start_matches("sha256:"), 16).unwrap_or(0);
+            format!("{} {number} {}", text(&line["version"]), text(&line["module"]["state"]))
+        })
+        .collect()
+}
+
+/// Returns what the line of a version says about its module.
+fn message(world: &World, version: &str) -> String {
+    let status = world.status("a");
+    let lines = status["repositories"][0]["addons"].as_array().unwrap().clone();
+    let line = lines.iter().find(|line| line["version"] == version).unwrap();
+    line["module"]["message"].as_str().unwrap_or_default().to_owned()
+}
+
+fn loaded(world: &World) -> Digest {
+    let view = world.view();
+    let module = view.modules.iter().find(|module| module.name.as_str() == "web").unwrap();
+    module.origin.as_ref().unwrap().digest.clone()
+}
+
+fn rollbacks(world: &World) -> usize {
+    world.noticed(|notice| matches!(notice, Notice::ModuleRolledBack { .. }))
+}
+
+#[test]
+fn a_version_that_does_not_run_three_times_makes_way_for_the_one_before() {
+    let mut world = ready(|_| {});
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    world.run_for(90_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running", "2.0.0 2 RolledBack"]);
+    assert_eq!((world.phase("a").as_str(), loaded(&world), rollbacks(&world)), ("Ready", digest(1), 1));
+    assert_eq!(world.status("a")["modules"], "1/1");
+    let expected = "3 runs failed with version 2.0.0, so 1.0.0 is in force again";
+    assert!(message(&world, "2.0.0").starts_with(expected), "{}", message(&world, "2.0.0"));
+    let told: Vec<_> = world.announcements.iter().filter(|told| told.reason == "RolledBack").collect();
+    assert_eq!((told.len(), told[0].warning), (1, true));
+    assert_eq!(
+        told[0].message,
+        "module web did not run with version 2.0.0 after 3 attempts, and goes back to 1.0.0"
+    );
+    // It is not tried again, also not by a new process.
+    world.run_for(600_000);
+    world.restarts();
+    switched_on(&mut world);
+    let written = world.version("a");
+    let trace = world.run_for(600_000);
+    assert!(!trace.contains("bad.sh") && !trace.contains("uninstall"), "{trace}");
+    assert_eq!((world.version("a"), loaded(&world), rollbacks(&world)), (written, digest(1), 1));
+    // A higher counter has it tried again.
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(60_000);
+    assert!(trace.contains("bad.sh"), "{trace}");
+    assert_eq!(
+        (lines(&world), rollbacks(&world)),
+        (vec!["1.0.0 1 Running".to_owned(), "2.0.0 2 RolledBack".to_owned()], 2)
+    );
+    // Other bytes are tried, and stay if they run.
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 3)]));
+    world.run_for(90_000);
+    assert_eq!((lines(&world), loaded(&world)), (vec!["2.0.0 3 Running".to_owned()], digest(3)));
+    assert_eq!(world.repositories.registry.digests(), BTreeSet::from([digest(3)]));
+}
+
+#[test]
+fn the_version_before_runs_again_within_thirty_seconds_after_the_third_failure() {
+    let mut world = ready(|_| {});
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    // Runs fail every five seconds. What comes after the third failure is over before a fourth run could begin.
+    let mut trace = world.run_for(50_000);
+    while rollbacks(&world) == 0 {
+        trace.push_str(&world.run_for(5_000));
+    }
+    trace.push_str(&world.run_for(4_000));
+    assert_eq!(trace.matches("run hook web/bad.sh").count(), 3, "{trace}");
+    let seconds = |text: &str| text.trim().split('s').next().unwrap().parse::<f64>().unwrap();
+    let at = |what: &str| seconds(trace.lines().rfind(|line| line.contains(what)).unwrap());
+    assert!(at("run hook web/start.sh") - at("run hook web/bad.sh") < 5.0, "{trace}");
+    assert_eq!((loaded(&world), lines(&world)[0].as_str()), (digest(1), "1.0.0 1 Running"));
+}
+
+#[test]
+fn a_version_goes_back_over_restarts_and_without_its_repository() {
+    let mut world = ready(|_| {});
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    world.run_for(60_000);
+    for _ in 0..20 {
+        if loaded(&world) == digest(2) {
+            break;
+        }
+        world.run_for(500);
+    }
+    assert_eq!(loaded(&world), digest(2));
+    world.offers(URL, crate::repositories::unreachable_index());
+    world.restarts();
+    switched_on(&mut world);
+    world.run_for(40_000);
+    assert_eq!(loaded(&world), digest(1));
+    let active: Vec<_> = world.repositories.registry.addons.iter().filter(|addon| addon.is_active).collect();
+    assert!(active.len() == 1 && active[0].bundle.digest == digest(1));
+}
+
+#[test]
+fn a_version_with_nothing_good_before_it_stays() {
+    let mut world = sourced(&files().module(10, "base")).fails("web/bad.sh", 100_000);
+    world.bundle(2, "web", &BAD);
+    world.bundle(4, "web", &BAD);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 2)]));
+    switched_on(&mut world);
+    world.edits("a", |spec| {
+        spec["repositories"] = json!([{"url": URL}]);
+        spec["updateInterval"] = json!("1m");
+    });
+    world.run_for(60_000);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 4)]));
+    world.run_for(120_000);
+    assert_eq!((lines(&world), rollbacks(&world)), (vec!["1.1.0 4 Error".to_owned()], 0));
+}
+
+#[test]
+fn the_bundle_before_is_dropped_once_the_new_one_ran() {
+    let mut world = ready(|_| {});
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.run_for(90_000);
+    assert_eq!(lines(&world), ["1.1.0 3 Running"]);
+    assert!(world.repositories.registry.addons.iter().all(|addon| addon.previous.is_none()));
+    assert_eq!(rollbacks(&world), 0);
+}
+
+#[test]
+fn a_version_waits_for_its_window_and_says_when_that_opens() {
+    // The clock of this world begins at midnight.
+    let window = json!([{"cron": "0 2 * * *", "length": "1h"}]);
+    let mut world = ready(|spec| spec["windows"] = window);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.run_for(120_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running", "1.1.0 3 Waiting"]);
+    let expected = "version 1.1.0 waits for a window which opens at 1970-01-01T02:00:00Z; 1.0.0 is in force";
+    assert_eq!((message(&world, "1.1.0"), loaded(&world)), (expected.to_owned(), digest(1)));
+    world.run_for(6_900_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running", "1.1.0 3 Waiting"]);
+    world.run_for(300_000);
+    assert_eq!((lines(&world), loaded(&world)), (vec!["1.1.0 3 Running".to_owned()], digest(3)));
+    // A window that is open lets it come at once, and going back waits for none.
+    world.run_for(6_000_000);
+    world.offers(URL, Ok(vec![addon("web", "1.2.0", 2)]));
+    world.run_for(81_000_000);
+    assert_eq!(lines(&world), ["1.1.0 3 Running", "1.2.0 2 RolledBack"]);
+}
+
+#[test]
+fn a_window_opens_also_without_an_interval_and_after_a_restart() {
+    let mut world = ready(|spec| {
+        spec["windows"] = json!([{"cron": "*/10 * * * *", "length": "1m"}]);
+        spec["updateInterval"] = Value::Null;
+    });
+    world.send_in(70_000, config_map(200, &[("webEnabled", "true")]));
+    world.run_for(80_000);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(3_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running", "1.1.0 3 Waiting"]);
+    world.restarts();
+    switched_on(&mut world);
+    world.run_for(700_000);
+    assert_eq!(lines(&world), ["1.1.0 3 Running"]);
+}
+
+#[test]
+fn a_version_waits_for_the_annotation_that_names_it() {
+    let mut world = ready(|spec| spec["approval"] = json!("manual"));
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.run_for(120_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running", "1.1.0 3 Waiting"]);
+    let says = message(&world, "1.1.0");
+    assert!(says.contains("addon-operator.io/approved-version=1.1.0"), "{says}");
+    for other in ["1.2.0", "db=1.1.0", "1.0.0"] {
+        world.annotates("a", "addon-operator.io/approved-version", other);
+        world.run_for(70_000);
+        assert_eq!(loaded(&world), digest(1), "{other}");
+    }
+    world.annotates("a", "addon-operator.io/approved-version", "db=3, web=v1.1.0");
+    world.run_for(3_000);
+    assert_eq!((lines(&world), loaded(&world)), (vec!["1.1.0 3 Running".to_owned()], digest(3)));
+    // Other bytes of the same version are approved by their digest only.
+    world.bundle(5, "web", &GOOD);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 5)]));
+    world.run_for(120_000);
+    assert_eq!(lines(&world), ["1.1.0 3 Running", "1.1.0 5 Waiting"]);
+    world.annotates("a", "addon-operator.io/approved-version", digest(5).as_str());
+    world.run_for(3_000);
+    assert_eq!((lines(&world), loaded(&world)), (vec!["1.1.0 5 Running".to_owned()], digest(5)));
+}
+
+/// Bundles with odd numbers run, the others do not.
+fn is_good(number: u64) -> bool {
+    number % 2 == 1
+}
+
+/// One random life: versions come, wait, run or not, and the operator is killed.
+fn life(seed: u64) {
+    let mut random = Random(seed);
+    let mut world = ready(|spec| {
+        if random.below(3) == 0 {
+            spec["windows"] = json!([{"cron": "*/7 * * * *", "length": "2m"}]);
+        }
+        if random.below(3) == 0 {
+            spec["approval"] = json!("manual");
+        }
+    });
+    for number in 5..20 {
+        world.bundle(number, "web", if is_good(number) { &GOOD } else { &BAD });
+    }
+    let (mut last_good, mut counter) = (BTreeSet::from([1]), 0);
+    for step in 0..6 + random.below(10) {
+        match random.below(8) {
+            0..=3 => {
+                let number = 1 + random.below(19);
+                if is_good(number) {
+                    last_good.insert(number);
+                }
+                world.offers(URL, Ok(vec![addon("web", &format!("1.{}.0", number / 2), number)]));
+            }
+            4 => {
+                world.restarts();
+                switched_on(&mut world);
+            }
+            5 => {
+                counter += 1;
+                world.edits("a", |spec| spec["reprocessRequest"] = json!(counter));
+            }
+            6 => {
+                let value = digest(1 + random.below(19)).to_string();
+                world.annotates("a", "addon-operator.io/approved-version", &value);
+            }
+            _ => world.offers(URL, crate::repositories::unreachable_index()),
+        }
+        world.run_for(1_000 + random.below(200_000));
+        let active: Vec<&RegisteredAddon> =
+            world.repositories.registry.addons.iter().filter(|addon| addon.is_active).collect();
+        assert_eq!(active.len(), 1, "seed {seed}, step {step}");
+        assert!(world.repositories.faults.is_empty(), "seed {seed}: {:?}", world.repositories.faults);
+    }
+    world.run_for(60_000);
+    // Whatever is offered last, a good one runs in the end.
+    world.run_for(600_000);
+    let active = loaded(&world);
+    assert!(
+        last_good.iter().any(|number| digest(*number) == active),
+        "seed {seed}: {active} {:?}",
+        lines(&world)
+    );
+    let states = world.states("a");
+    let running = ["web Running", "web Retained"];
+    assert!(states.iter().any(|state| running.contains(&state.as_str())), "seed {seed}: {states:?}");
+}
+
+#[test]
+fn whatever_is_published_the_last_good_version_runs_in_the_end() {
+    for seed in seeds(if cfg!(debug_assertions) { 60 } else { 300 }) {
+        life(seed);
+    }
+}
