@@ -149,7 +149,11 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let (questions, parameters) = (operator.questions.clone(), operator.parameters.clone());
     let charts: Arc<dyn http::ChartArchives> =
         Arc::new(repositories::ChartsOfCluster(Arc::clone(&operator.parts.repositories)));
-    let asked = http::DebugState { questions, releases, charts, parameters, shows_secrets: true };
+    let sources: Arc<dyn http::SourcePlans> = Arc::new(sources::PlansOfSources {
+        sources: Arc::clone(&operator.parts.sources),
+        loader: Loader::new(load_options(settings, variables(&around.environment))),
+    });
+    let asked = http::DebugState { questions, releases, sources, charts, parameters, shows_secrets: true };
     let served = http::serve(settings, &asked, &operator.parts.telemetry, around.any_port).await?;
     listening(served.address);
     let outcome = load_and_operate(&around, operator).await;

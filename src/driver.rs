@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::view::ConvergeView;
 use engine::{
-    Abort, Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, ReleaseTarget,
-    Time, ValuesInput, View,
+    Abort, Command, CommandId, Effect, Engine, Event, Failure, Fetched, Inspection, Module, ModuleName,
+    ReleaseTarget, SourceKey, SourcePlan, SourceSpec, Time, ValuesInput, View,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -77,7 +77,21 @@ enum Question {
     Inspection(oneshot::Sender<Inspection>),
     /// How late its timers are.
     Lateness(oneshot::Sender<Duration>),
+    /// What a module would be rendered with that is to take the place of another one.
+    Planned(Arc<Module>, oneshot::Sender<Option<Result<ChartInput, Failure>>>),
+    /// What a configuration of module sources would bring about.
+    SourcePlan(Box<PlannedSource>, oneshot::Sender<SourcePlan>),
     View(oneshot::Sender<View>),
+}
+
+/// A configuration of module sources that was not applied.
+#[derive(Debug)]
+struct PlannedSource {
+    source: SourceKey,
+    /// The versions that may come, if it says so.
+    approved: Option<String>,
+    spec: SourceSpec,
+    fetched: Fetched,
 }
 
 /// The receiving ends of the driver.
@@ -198,6 +212,28 @@ impl Questions {
     pub async fn chart_input(&self, module: ModuleName) -> Option<ChartInput> {
         let (answer, input) = oneshot::channel();
         self.questions.send(Question::Chart(module, answer)).await.ok()?;
+        input.await.ok()?
+    }
+
+    /// Returns what a configuration of module sources would bring about, with this fetched for it; `None` when the operator has
+    /// ended. `approved` are the versions that may come, if it says so.
+    pub async fn source_plan(
+        &self,
+        (source, approved): (SourceKey, Option<String>),
+        spec: SourceSpec,
+        fetched: Fetched,
+    ) -> Option<SourcePlan> {
+        let (answer, plan) = oneshot::channel();
+        let planned = Box::new(PlannedSource { source, approved, spec, fetched });
+        self.questions.send(Question::SourcePlan(planned, answer)).await.ok()?;
+        plan.await.ok()
+    }
+
+    /// Returns a module that is to take the place of one of its name, with what its chart would be rendered with, for the socket
+    /// only; `None` if there is none, or the operator has ended.
+    pub async fn planned_input(&self, module: Arc<Module>) -> Option<Result<ChartInput, Failure>> {
+        let (answer, input) = oneshot::channel();
+        self.questions.send(Question::Planned(module, answer)).await.ok()?;
         input.await.ok()?
     }
 
@@ -342,6 +378,12 @@ impl<O: Effects> Driver<O> {
                 let _ = answer.send(late);
             }
             Question::Chart(module, answer) => drop(answer.send(self.engine.chart_input(&module))),
+            Question::Planned(module, answer) => drop(answer.send(self.engine.planned_input(&module))),
+            Question::SourcePlan(planned, answer) => {
+                let PlannedSource { source, approved, spec, fetched } = *planned;
+                let (now, key) = (self.now(), (&source, approved.as_deref()));
+                let _ = answer.send(self.engine.source_plan(now, key, &spec, fetched));
+            }
             Question::Inspection(answer) => drop(answer.send(self.engine.inspect())),
             Question::Command(command, answer) => {
                 let id = CommandId::new(self.next_command);

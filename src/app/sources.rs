@@ -6,17 +6,43 @@ use std::sync::Arc;
 use ::source::allow::{AllowList, AllowedHost, Prefix};
 use ::source::url::Protocols;
 use anyhow::Context;
-use engine::{Digest, Failure, FailureKind, Registry, SourceKey, SourceKind};
+use engine::{Bundle, Digest, Failure, FailureKind, Module, Registry, SourceKey, SourceKind, SourceSpec};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 
 use super::surroundings::{Outcome, Surroundings};
 use super::waiting::{Wanted, answered};
 use crate::cluster::Discovery;
 use crate::config::Settings;
 use crate::driver::Channels;
+use crate::http::{PinnedFetch, SourcePlans};
+use crate::load::Loader;
 use crate::source::{self, Sources, SystemLookup, Trust};
 
 /// What is registered at a start, and the bundles of it that are lost.
 pub(super) type AtStart = (Registry, BTreeSet<Digest>);
+
+/// Fetches module sources that were not applied, and reads the modules that they would bring.
+pub(super) struct PlansOfSources {
+    pub(super) sources: Arc<Sources>,
+    pub(super) loader: Loader,
+}
+
+impl SourcePlans for PlansOfSources {
+    fn fetch(&self, source: SourceKey, spec: SourceSpec) -> BoxFuture<'_, Result<PinnedFetch, Failure>> {
+        async move { self.sources.look_at(&source, &spec).await }.boxed()
+    }
+
+    fn module(&self, bundle: Bundle) -> BoxFuture<'_, Result<Arc<Module>, Failure>> {
+        async move {
+            let path = self.sources.bundle(&bundle.digest).await?.ok_or_else(|| {
+                Failure::new(FailureKind::Files, format!("the bundle {} is gone; plan again", bundle.digest))
+            })?;
+            self.loader.load_bundle(&bundle, path).await
+        }
+        .boxed()
+    }
+}
 
 /// Returns which hosts and URLs may be asked.
 pub(super) fn allowed(settings: &Settings) -> anyhow::Result<AllowList> {
@@ -75,7 +101,7 @@ pub(super) async fn restore(
     });
     let Some(restored) = restored.await? else { return Ok(None) };
     for (digest, failure) in &restored.problems {
-        let of_it = restored.registry.addons.iter().filter(|addon| addon.bundle.digest == *digest);
+        let of_it = restored.registry.addons.iter().filter(|addon| addon.digests().any(|its| its == digest));
         let sources: BTreeSet<String> = of_it.map(|addon| addon.source.to_string()).collect();
         let sources = sources.into_iter().collect::<Vec<_>>().join(", ");
         tracing::error!(

@@ -61,6 +61,21 @@ pub(super) fn archive(root: &ArgMatches, matches: &ArgMatches) -> anyhow::Result
     })
 }
 
+/// Asks a running operator what a configuration of module sources would bring about. Returns the HTTP status and the answer.
+pub(super) fn source_plan(
+    root: &ArgMatches,
+    matches: &ArgMatches,
+    object: String,
+) -> anyhow::Result<(u16, Vec<u8>)> {
+    let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
+    let socket = socket_of(&[leaf, matches, root]);
+    let shows = leaf.try_get_one::<bool>("show-secrets").ok().flatten().copied().unwrap_or(false);
+    let path = format!("/source/plan.json?text=true&showSecrets={shows}");
+    let request = DebugRequest { method: "POST", path, form: object, verbatim: false };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(request.send(&socket))?)
+}
+
 /// Returns the socket of the command line, the innermost first, or the default one.
 fn socket_of(levels: &[&ArgMatches]) -> PathBuf {
     let typed = levels.iter().find_map(|matches| {

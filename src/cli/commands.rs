@@ -31,7 +31,7 @@ pub fn command() -> Command {
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
         .subcommand(completion())
-        .subcommand(super::source::command(running::source()))
+        .subcommand(super::source::command(running::source(), running::source_plan()))
         .subcommand(super::chart::command(running::chart()))
         .subcommands(running::commands())
 }

@@ -133,7 +133,7 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
         }
         ("module", "history") => get(format!("/module/{module}/history")),
         ("source", "list") => get(format!("/source/list.{format}")),
-        ("source", "sync") => post(format!("/source/{module}/sync")),
+        ("source", "pause" | "resume" | "sync") => post(format!("/source/{module}/{command}")),
         ("chart", "list" | "outdated") => get(format!("/chart/{command}.{format}")),
         ("chart", "versions") => get(format!("/chart/versions.{format}?name={module}")),
         ("chart", _) => {

@@ -3,26 +3,34 @@
 use std::path::PathBuf;
 
 use ::source::bundle::{Bundle, Kind, Problem};
-use clap::{ArgMatches, Command, value_parser};
+use anyhow::Context as _;
+use clap::{Arg, ArgMatches, Command, value_parser};
 use engine::view::escaped;
+use serde_json::Value;
 
 use super::arguments::{argument, option};
 use super::client;
-use super::output::{FAILED, OK, print};
+use super::output::{FAILED, OK, answered, complain, print};
 use crate::source;
 
 /// Returns the commands about sources. `running` are those that ask a running operator.
-pub(super) fn command(running: impl IntoIterator<Item = Command>) -> Command {
+///
+/// `plan` are the arguments of the one that asks it with a file.
+pub(super) fn command(
+    running: impl IntoIterator<Item = Command>,
+    plan: impl IntoIterator<Item = Arg>,
+) -> Command {
     let paths = |value: &'static str, help: &'static str| {
         argument("paths", value, help).required(true).num_args(1..).value_parser(value_parser!(PathBuf))
     };
     Command::new("source")
         .about("Show module sources and have them processed; check, pack and list bundles for one")
         .after_help(
-            "Look at sources:\n  addon-operator source list\n  addon-operator why source platform\n  addon-operator source sync platform\n\n\
+            "Look at sources:\n  addon-operator source list\n  addon-operator why source platform\n  addon-operator source sync platform\n  \
+             addon-operator source plan platform.yaml\n  addon-operator source pause platform\n\n\
              Publish a bundle:\n  addon-operator source lint my-module\n  addon-operator source pack my-module -d repository\n  \
              addon-operator source index repository\n\nExit code of lint, pack and index: 0 all is well, 1 something is wrong, \
-             2 a wrong option",
+             2 a wrong option. Exit code of plan: 0 nothing would change, 1 something would, 2 something is wrong",
         )
         .subcommand_required(true)
         .subcommands([
@@ -46,6 +54,16 @@ pub(super) fn command(running: impl IntoIterator<Item = Command>) -> Command {
                         .value_parser(value_parser!(PathBuf)),
                 ),
         ])
+        .subcommand(
+            Command::new("plan")
+                .about("Show what a configuration in a file would bring, change and take away; writes nothing")
+                .args([
+                    argument("file", "FILE", "The object as it would be applied; - reads the standard input")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf)),
+                ])
+                .args(plan),
+        )
         .subcommands(running)
 }
 
@@ -73,7 +91,53 @@ pub(super) fn run(root: &ArgMatches, matches: &ArgMatches) -> u8 {
                 Err(problems) => say_all(&problems),
             }
         }
+        Some(("plan", leaf)) => plan(root, matches, leaf),
         Some(_) | None => client::run(root, "source", matches),
+    }
+}
+
+/// Exit codes of `plan`.
+const CHANGES: u8 = 1;
+const ERRORS: u8 = 2;
+
+/// Shows what a configuration in a file would bring about.
+fn plan(root: &ArgMatches, matches: &ArgMatches, leaf: &ArgMatches) -> u8 {
+    let path = leaf.get_one::<PathBuf>("file").cloned().unwrap_or_default();
+    let read = if path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(&path)
+    };
+    let answer = read
+        .with_context(|| format!("{} can't be read", path.display()))
+        .and_then(|object| client::source_plan(root, matches, object));
+    let (status, body) = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            complain(&error);
+            return ERRORS;
+        }
+    };
+    let mut data: Value = match serde_json::from_slice(&body) {
+        Ok(data) if status < 400 => data,
+        _ => {
+            complain(&anyhow::anyhow!("{}: {}", path.display(), String::from_utf8_lossy(&body).trim_end()));
+            return ERRORS;
+        }
+    };
+    let text = data.as_object_mut().and_then(|fields| fields.remove("text"));
+    match leaf.get_one::<String>("output").map(String::as_str) {
+        Some("json") => print(&format!("{data}\n")),
+        Some("yaml") => print(&values::yaml::emit(&data)),
+        _ => print(&answered(text.as_ref().and_then(Value::as_str).unwrap_or_default().as_bytes())),
+    };
+    let has_problems =
+        data.get("problems").and_then(Value::as_array).is_none_or(|problems| !problems.is_empty());
+    match data.get("changes").and_then(Value::as_bool) {
+        _ if has_problems => ERRORS,
+        Some(true) => CHANGES,
+        Some(false) => OK,
+        None => ERRORS,
     }
 }
 

@@ -9,7 +9,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::view::{self, ModuleView, TaskView, nearest};
-use engine::{Command, Failure, Inspection, ModuleName, ScopeInspection, Tally};
+use engine::{Command, Failure, Inspection, ModuleName, ScopeInspection, SourceKey, Tally};
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
@@ -21,7 +21,7 @@ use super::response::{
 };
 use super::routes::SOCKET;
 use super::secret_values::SecretValues;
-use super::{parameters, queue};
+use super::{parameters, queue, source_plan};
 
 /// Returns the routes of the socket.
 pub(super) fn router(debug: DebugState) -> Router {
@@ -31,7 +31,11 @@ pub(super) fn router(debug: DebugState) -> Router {
         .route("/module/{file}", get(modules))
         .route("/module/{name}/{file}", get(module).post(command))
         .route("/chart/{file}", get(charts::asked))
+        .route("/source/plan.json", post(source_plan::json))
+        .route("/source/plan.text", post(source_plan::text))
         .route("/source/{file}", get(sources))
+        .route("/source/{name}/pause", post(pause))
+        .route("/source/{name}/resume", post(resume))
         .route("/source/{name}/sync", post(sync))
         .route("/converge", post(converge))
         .route("/why/{what}/{name}", get(why))
@@ -184,9 +188,26 @@ async fn sources(
 }
 
 async fn sync(State(debug): State<DebugState>, Path(name): Path<String>) -> Response {
+    ask_of_source(&debug, &name, Command::SyncSource).await
+}
+
+async fn pause(State(debug): State<DebugState>, Path(name): Path<String>) -> Response {
+    ask_of_source(&debug, &name, |key| Command::SuspendSource(key, true)).await
+}
+
+async fn resume(State(debug): State<DebugState>, Path(name): Path<String>) -> Response {
+    ask_of_source(&debug, &name, |key| Command::SuspendSource(key, false)).await
+}
+
+/// Gives a command about the module source that a person means.
+async fn ask_of_source(
+    debug: &DebugState,
+    name: &str,
+    command: impl FnOnce(SourceKey) -> Command,
+) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
-    match view::sources::find(&view, &name) {
-        Ok(source) => answer(&debug, Command::SyncSource(source.key.clone())).await,
+    match view::sources::find(&view, name) {
+        Ok(source) => answer(debug, command(source.key.clone())).await,
         Err(unknown) => (StatusCode::NOT_FOUND, format!("{unknown}\n")).into_response(),
     }
 }

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::response::is_true;
+use super::source_plan::SourcePlans;
 use crate::config::Parameters;
 use crate::driver::Questions;
 
@@ -20,6 +21,8 @@ pub struct DebugState {
     pub questions: Questions,
     /// The releases.
     pub releases: Arc<dyn Releases>,
+    /// What fetches module sources that were not applied.
+    pub sources: Arc<dyn SourcePlans>,
     /// The charts that are kept.
     pub charts: Arc<dyn ChartArchives>,
     /// What can be changed while the operator runs.

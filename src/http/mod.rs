@@ -16,8 +16,10 @@ mod queue;
 mod response;
 mod routes;
 mod secret_values;
+mod source_plan;
 
 pub use connection::Port;
 pub use debug_state::{ChartArchives, DebugState, Releases};
 pub use listen::{HttpServers, ListenError, serve};
 pub use public::router as port;
+pub use source_plan::{PinnedFetch, SourcePlans};

@@ -17,7 +17,7 @@ mod watch;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::{BrokenPart, Catalog, Failure, FailureKind, Global, Module, ModuleName, Scope};
+use engine::{BrokenPart, Bundle, Catalog, Failure, FailureKind, Global, Module, ModuleName, Scope};
 use serde_json::Value;
 
 pub use error::LoadError;
@@ -105,6 +105,28 @@ impl Loader {
         })?;
         let (module, _) = self.module(entry, &shared, Asking::All).await;
         Ok(Arc::new(module))
+    }
+
+    /// Returns the module that the bundle of a module source in a directory is. Its hooks stay unread: nothing of it is run.
+    ///
+    /// # Errors
+    ///
+    /// When what modules share can't be read, or the module can't be used.
+    pub async fn load_bundle(&self, bundle: &Bundle, path: PathBuf) -> Result<Arc<Module>, Failure> {
+        let failed = |error: LoadError| Failure::of(FailureKind::Files, &error);
+        let shared = SharedValues::read(&self.options).map_err(failed)?;
+        let entry = Entry {
+            name: bundle.name.to_string(),
+            order: bundle.order,
+            path,
+            dir_index: None,
+            bundle: Some(bundle.digest.clone()),
+        };
+        let (module, _) = self.module(&entry, &shared, Asking::Known).await;
+        match module.broken.clone() {
+            Some(failure) => Err(failure),
+            None => Ok(Arc::new(module)),
+        }
     }
 
     fn entries(&self) -> Result<Entries, LoadError> {

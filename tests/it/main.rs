@@ -72,6 +72,7 @@ mod source_losses;
 mod source_publishing;
 mod source_registries;
 mod source_stores;
+mod source_updates;
 mod support;
 mod terminal;
 mod testing;

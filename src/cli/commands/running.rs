@@ -159,14 +159,25 @@ pub(super) fn source() -> Vec<Command> {
         Command::new("list")
             .about("List module sources: phase, modules, when each was processed and will be again, what is wrong")
             .args([format("text"), socket()]),
+        Command::new("pause")
+            .about("Suspend a module source until it is resumed: sets spec.suspend of its object; a deletion is carried out")
+            .args([source_name(), socket()]),
+        Command::new("resume")
+            .about("Have a suspended module source looked after again: takes spec.suspend of its object back")
+            .args([source_name(), socket()]),
         Command::new("sync")
             .about("Have a module source processed again now: raises spec.reprocessRequest of its object")
-            .args([
-                argument("name", "NAME", "Its name; NAMESPACE/NAME or KIND/NAME where there are several")
-                    .required(true),
-                socket(),
-            ]),
+            .args([source_name(), socket()]),
     ]
+}
+
+/// Returns the arguments of `source plan` beside its file.
+pub(super) fn source_plan() -> [Arg; 3] {
+    [format("text"), show_secrets(), socket()]
+}
+
+fn source_name() -> Arg {
+    argument("name", "NAME", "Its name; NAMESPACE/NAME or KIND/NAME where there are several").required(true)
 }
 
 /// Returns the commands about charts that ask a running operator.
