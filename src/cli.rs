@@ -7,6 +7,7 @@ mod color;
 mod commands;
 mod hook;
 mod output;
+mod registry;
 mod request;
 mod source;
 mod tables;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 
+use ::source::bundle::Problem;
 use engine::view::escaped;
 
 use crate::cluster::ConnectError;
@@ -23,6 +24,20 @@ pub(super) fn print(text: &str) -> u8 {
     // A reader that has gone away needs nothing more.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     OK
+}
+
+/// Prints one line, and returns the exit code of success: what tools say in several lines is joined.
+pub(super) fn say(text: &str) -> u8 {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    print(&format!("{}\n", escaped(&lines.join(" … "))))
+}
+
+/// Prints problems, one line each, and returns the exit code of a failure.
+pub(super) fn say_all(problems: &[Problem]) -> u8 {
+    for problem in problems {
+        say(&problem.to_string());
+    }
+    FAILED
 }
 
 /// Returns an answer as it is printed: what a terminal would obey is shown as escapes. A file gets what a chart rendered

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use ::source::bundle::{Bundle, Kind, Problem};
 use anyhow::Context as _;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use engine::view::escaped;
 use serde_json::Value;
 
 use super::arguments::{argument, option};
 use super::client;
-use super::output::{FAILED, OK, answered, complain, print};
+use super::output::{OK, answered, complain, print, say, say_all};
+use super::registry::{self, with_registry_options};
 use crate::source;
 
 /// Returns the commands about sources. `running` are those that ask a running operator.
@@ -29,7 +29,8 @@ pub(super) fn command(
             "Look at sources:\n  addon-operator source list\n  addon-operator why source platform\n  addon-operator source sync platform\n  \
              addon-operator source plan platform.yaml\n  addon-operator source pause platform\n\n\
              Publish a bundle:\n  addon-operator source lint my-module\n  addon-operator source pack my-module -d repository\n  \
-             addon-operator source index repository\n\nExit code of lint, pack and index: 0 all is well, 1 something is wrong, \
+             addon-operator source index repository\n  addon-operator source push my-module oci://registry.corp/addons\n\n\
+             Exit code of lint, pack, index and push: 0 all is well, 1 something is wrong, \
              2 a wrong option. Exit code of plan: 0 nothing would change, 1 something would, 2 something is wrong",
         )
         .subcommand_required(true)
@@ -53,6 +54,10 @@ pub(super) fn command(
                         .required(true)
                         .value_parser(value_parser!(PathBuf)),
                 ),
+            with_registry_options(Command::new("push"))
+                .about("Check bundles and push each to a registry, with its version as the tag")
+                .arg(paths("DIR|FILE", "Directories of bundles, and packed ones"))
+                .arg(argument("to", "oci://HOST/PATH", "Where to; NAME is added, unless the path ends with it").required(true)),
         ])
         .subcommand(
             Command::new("plan")
@@ -92,6 +97,7 @@ pub(super) fn run(root: &ArgMatches, matches: &ArgMatches) -> u8 {
             }
         }
         Some(("plan", leaf)) => plan(root, matches, leaf),
+        Some(("push", leaf)) => registry::push(leaf, &paths(leaf)),
         Some(_) | None => client::run(root, "source", matches),
     }
 }
@@ -164,19 +170,6 @@ fn described(bundle: &Bundle) -> String {
         Kind::Chart => format!("a chart with {}", counted(bundle.plans.len(), "plan")),
     };
     format!("{} {}, {kind}", bundle.name.as_str(), bundle.version)
-}
-
-fn say_all(problems: &[Problem]) -> u8 {
-    for problem in problems {
-        say(&problem.to_string());
-    }
-    FAILED
-}
-
-/// Prints one line: what tools say in several lines is joined.
-fn say(text: &str) -> u8 {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    print(&format!("{}\n", escaped(&lines.join(" … "))))
 }
 
 /// Returns `1 bundle` or `5 bundles`.

@@ -96,7 +96,7 @@ pub(crate) enum HttpError {
     Html { host: String },
     #[error("{host} took longer than {} s (--source-timeout)", .timeout.as_secs())]
     Late { host: String, timeout: Duration },
-    #[error("what {host} sends is longer than {} MiB", .limit >> 20)]
+    #[error("what {host} sends is longer than {}", size(.limit >> 10))]
     TooLong { host: String, limit: u64 },
     #[error("{host} sends on to a URL that can't be used: {problem}")]
     Redirect { host: String, problem: String },
@@ -112,6 +112,11 @@ pub(crate) enum HttpError {
     Url { host: String },
     #[error("can't write what {host} sends: {source} (is the file system of --source-dir full?)")]
     Write { host: String, source: io::Error },
+}
+
+/// Returns a limit in KiB in the unit that people know it in.
+fn size(kib: u64) -> String {
+    if kib < 1024 { format!("{kib} KiB") } else { format!("{} MiB", kib >> 10) }
 }
 
 impl HttpError {

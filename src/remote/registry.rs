@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use ::source::allow::AllowList;
+use ::source::digest::Digest;
 use ::source::registry::challenge::{Challenge, MAX_TOKEN_ANSWER, token, token_url};
 use ::source::registry::reference::{RegistryUrl, RepositoryReference};
 use ::source::registry::tags::{MAX_PAGE, Tags, next_page};
 use ::source::url::{BundleUrl, Credentials, HttpUrl};
 use bytes::Bytes;
-use http::header::{LINK, WWW_AUTHENTICATE};
+use http::header::{LINK, LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use thiserror::Error;
@@ -21,6 +22,9 @@ const SHORT_PAUSE: Duration = Duration::from_secs(2);
 
 /// What is accepted where anything may come.
 pub(crate) const ANY: &str = "*/*";
+
+/// The type of what is pushed, if nobody looks at it.
+const BYTES: &str = "application/octet-stream";
 
 /// Why a registry brought nothing.
 #[derive(Debug, Error)]
@@ -171,6 +175,71 @@ impl<'s> Session<'s> {
     ) -> Result<HeaderMap, RegistryError> {
         let answer = self.ask((Method::HEAD, None), url, accept, 0, &mut Vec::new()).await?;
         if answer.status == StatusCode::OK { Ok(answer.headers) } else { Err(self.refused(&answer)) }
+    }
+
+    /// Returns the same conversation for somebody who pushes.
+    #[must_use]
+    pub(crate) fn for_push(mut self) -> Self {
+        self.scope = self.repository.push_scope();
+        self
+    }
+
+    /// Gives the registry bytes, unless it has them.
+    pub(crate) async fn push_blob(&mut self, digest: &Digest, bytes: Bytes) -> Result<(), RegistryError> {
+        let url = self.repository.blob(&self.server, digest);
+        match self.head(&url, ANY).await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error),
+        }
+        let url = self.repository.uploads(&self.server);
+        let answer = self.put(Method::POST, &url, (BYTES, Bytes::new())).await?;
+        let place = answer.headers.get(LOCATION).and_then(|place| place.to_str().ok()).unwrap_or_default();
+        let place = answer.url.join(place, self.allowed.protocols).ok();
+        let place = place.filter(|place| place.is_same_server(&self.server)).ok_or_else(|| {
+            RegistryError::Rejected(
+                "the registry sends the upload to a URL that can't be used: it is not on the same server"
+                    .to_owned(),
+            )
+        })?;
+        let and = place.query().map(|query| format!("{query}&")).unwrap_or_default();
+        let place = place.with_query(&format!("{and}digest={digest}"));
+        self.put(Method::PUT, &place, (BYTES, bytes)).await.map(drop)
+    }
+
+    /// Gives the registry a manifest under a tag.
+    pub(crate) async fn push_manifest(
+        &mut self,
+        tag: &str,
+        kind: &str,
+        manifest: Bytes,
+    ) -> Result<(), RegistryError> {
+        let url = self.repository.manifest_of(&self.server, tag);
+        self.put(Method::PUT, &url, (kind, manifest)).await.map(drop)
+    }
+
+    async fn put(
+        &mut self,
+        method: Method,
+        url: &HttpUrl,
+        sent: (&str, Bytes),
+    ) -> Result<RegistryAnswer, RegistryError> {
+        let answer = self.ask((method, Some(sent)), url, ANY, 0, &mut Vec::new()).await?;
+        match answer.status {
+            StatusCode::OK | StatusCode::CREATED | StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
+                Ok(answer)
+            }
+            StatusCode::UNAUTHORIZED => Err(self.refused(&answer)),
+            status => {
+                let (host, name) = (host(&answer.url), self.repository.name());
+                let why = match status {
+                    StatusCode::FORBIDDEN => format!("the user may not push to {name}"),
+                    StatusCode::METHOD_NOT_ALLOWED => "it takes no pushes".to_owned(),
+                    _ => format!("{name} can't be pushed"),
+                };
+                Err(RegistryError::Refused { status, text: format!("{host} answered {status}: {why}") })
+            }
+        }
     }
 
     /// Sends a request until the registry is content with who asks. Any other answer than 401 and 429 is returned.

@@ -2,7 +2,7 @@
 //!
 //! It is in memory only. URLs can hold credentials, so they are known by their hash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::source::bundle::{self, Bundle, Problem};
@@ -78,6 +78,8 @@ struct Answers {
     commits: BTreeMap<UrlHash, ObjectId>,
     in_commits: BTreeMap<UrlHash, (ObjectId, InCommit)>,
     manifests: BTreeMap<UrlHash, Tagged>,
+    /// Bundles, each with what stands for the keys of which one signed it.
+    verified: BTreeSet<(Digest, [u8; 32])>,
 }
 
 /// What a tag of a registry named when it was read.
@@ -204,6 +206,20 @@ impl Cache {
                 answers.manifests.clear();
             }
             answers.manifests.insert(tag, tagged);
+        });
+    }
+
+    /// Returns whether one of these keys signed a bundle.
+    pub(super) fn is_verified(&self, digest: &Digest, keys: [u8; 32]) -> bool {
+        self.with(|answers| answers.verified.contains(&(digest.clone(), keys)))
+    }
+
+    pub(super) fn put_verified(&self, digest: &Digest, keys: [u8; 32]) {
+        self.with(|answers| {
+            if answers.verified.len() >= MOST_BUNDLES {
+                answers.verified.clear();
+            }
+            answers.verified.insert((digest.clone(), keys));
         });
     }
 

@@ -26,6 +26,7 @@ use tokio::time::Instant;
 use super::archive::ArchiveError;
 use super::cache::{Cache, UrlHash, Verdict, verdict};
 use super::git::{Checkout, Pass};
+use super::keys::Keys;
 use super::secrets::Secrets;
 use super::store::{Download, Pin, Store};
 use super::tree;
@@ -94,7 +95,23 @@ impl Fetcher {
         is_refresh: bool,
     ) -> Result<(Fetched, Vec<Pin>), Failure> {
         let pass = Pass::new(is_refresh);
-        let repositories = spec.repositories.iter().map(|repository| self.repository(&pass, key, repository));
+        let keys = match &spec.verify {
+            Some(verification) => self.keys(key, verification).await.map(Some),
+            None => Ok(None),
+        };
+        let keys = match keys {
+            Err(RepositoryStop::Ours(failure)) => return Err(failure),
+            Err(RepositoryStop::Repository(reason, message)) => {
+                let problem = RepositoryProblem { reason, message };
+                let refused = |_| FetchedRepository { outcome: Err(problem.clone()) };
+                let repositories = spec.repositories.iter().map(refused).collect();
+                return Ok((Fetched { repositories }, Vec::new()));
+            }
+            Ok(keys) => keys,
+        };
+        let keys = keys.as_ref();
+        let asking = |repository| self.repository(&pass, key, keys, repository);
+        let repositories = spec.repositories.iter().map(asking);
         let (mut fetched, mut pins) = (Fetched::default(), Vec::new());
         for outcome in futures::future::join_all(repositories).await {
             let (repository, of_repository) = outcome?;
@@ -108,10 +125,11 @@ impl Fetcher {
         &self,
         pass: &Pass,
         key: &SourceKey,
+        keys: Option<&Keys>,
         spec: &RepositorySpec,
     ) -> Result<(FetchedRepository, Vec<Pin>), Failure> {
         let mut redactor = Redactor::default();
-        match self.addons(pass, key, spec, &mut redactor).await {
+        match self.addons(pass, (key, keys), spec, &mut redactor).await {
             Ok((addons, pins)) => Ok((FetchedRepository { outcome: Ok(addons) }, pins)),
             Err(RepositoryStop::Ours(failure)) => Err(failure),
             Err(RepositoryStop::Repository(reason, message)) => {
@@ -124,7 +142,7 @@ impl Fetcher {
     async fn addons(
         &self,
         pass: &Pass,
-        key: &SourceKey,
+        (key, keys): (&SourceKey, Option<&Keys>),
         spec: &RepositorySpec,
         redactor: &mut Redactor,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
@@ -136,17 +154,25 @@ impl Fetcher {
         }
         let is_in_registry = is_registry(&spec.url);
         let needs_secret = is_in_registry || template::has_placeholder(&spec.url);
-        let secret = if needs_secret { self.secret(key, spec).await? } else { None };
+        let secret = match spec.secret.as_ref().filter(|_| needs_secret) {
+            Some(name) => Some(self.secret(key, name).await?),
+            None => None,
+        };
         let filled = template::fill(&spec.url, secret.as_ref());
         let FilledUrl { url, secrets } = filled.map_err(|error| templating(error.to_string()))?;
         *redactor = Redactor::new(secrets.iter().map(String::as_str));
         if is_in_registry {
-            return self.addons_in_registry(&url, spec, secret.as_ref(), redactor).await;
+            return self.addons_in_registry(&url, (spec, keys), secret.as_ref(), redactor).await;
         }
         let index_url = IndexUrl::parse(&url, self.allowed.protocols);
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;
         *redactor = redactor.clone().with_credentials(index_url.credentials());
         self.allowed.check_index(&index_url).map_err(|error| fetching(error.to_string()))?;
+        if let (IndexUrl::Git(_), Some(_)) = (&index_url, keys) {
+            let text = "spec.verify wants signatures, and bundles in a repository of git have none that are checked: offer them \
+                        over https with NAME-VERSION.tgz.sig beside each, or in a registry with cosign";
+            return Err(RepositoryStop::Repository(RepositoryReason::LoadingError, text.to_owned()));
+        }
         let checkout = match &index_url {
             IndexUrl::Http(_) => None,
             IndexUrl::Git(url) => Some(pass.checkout(url)),
@@ -170,7 +196,7 @@ impl Fetcher {
         let missing = selection.missing.iter().map(|include| absent(include));
         let is_known = pass.is_refresh && is_unchanged;
         let asking =
-            wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), wanted, is_known));
+            wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), keys, (wanted, is_known)));
         let asking: Vec<_> = asking.collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let (mut addons, pins) = collect(wanted.iter().zip(outcomes), redactor)?;
@@ -178,15 +204,12 @@ impl Fetcher {
         Ok((addons, pins))
     }
 
-    /// Reads the Secret of a repository, if it names one.
-    async fn secret(
+    /// Reads a Secret that a configuration names.
+    pub(super) async fn secret(
         &self,
         key: &SourceKey,
-        spec: &RepositorySpec,
-    ) -> Result<Option<SecretData>, RepositoryStop> {
-        let Some(SecretName { namespace, name }) = &spec.secret else {
-            return Ok(None);
-        };
+        SecretName { namespace, name }: &SecretName,
+    ) -> Result<SecretData, RepositoryStop> {
         if namespace.is_empty() || name.is_empty() {
             return Err(templating("secretRef needs a name and a namespace".to_owned()));
         }
@@ -208,7 +231,7 @@ impl Fetcher {
             return Err(templating(message));
         }
         match self.secrets.data(namespace, name).await {
-            Ok(Some(data)) => Ok(Some(data)),
+            Ok(Some(data)) => Ok(data),
             Ok(None) => Err(templating(format!("there is no Secret {namespace}/{name}: make it"))),
             Err(kube::Error::Api(status)) if status.code == 403 => Err(templating(format!(
                 "the operator may not read Secret {namespace}/{name}: give its ServiceAccount a role with the verb get \
@@ -259,8 +282,8 @@ impl Fetcher {
         &self,
         index: &IndexUrl,
         checkout: Option<&Checkout>,
-        wanted: &Wanted,
-        is_known: bool,
+        keys: Option<&Keys>,
+        (wanted, is_known): (&Wanted, bool),
     ) -> Outcome {
         let loading = |message: String| Stop::Addon(AddonReason::LoadingError, message);
         let fetching = |message: String| Stop::Addon(AddonReason::FetchingError, message);
@@ -273,8 +296,8 @@ impl Fetcher {
         let expected = wanted.digest.as_ref().map(|digest| digest.to_string().parse::<Digest>());
         let expected = expected.transpose().map_err(|error| fetching(error.to_string()))?;
         let (digest, pin, verdict) = match (url, checkout, expected) {
-            (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, digest).await?,
-            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, is_known).await?,
+            (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, keys, digest).await?,
+            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, keys, is_known).await?,
             (BundleUrl::Directory(path), Some(checkout), expected) => {
                 self.bundle_in(checkout, &path, expected.as_ref()).await?
             }
@@ -286,33 +309,84 @@ impl Fetcher {
     }
 
     /// Returns the bundle that has this digest: that of the store, or else what is fetched.
-    async fn pinned_bundle(&self, url: &HttpUrl, digest: Digest) -> Result<(Digest, Pin, Verdict), Stop> {
+    async fn pinned_bundle(
+        &self,
+        url: &HttpUrl,
+        keys: Option<&Keys>,
+        digest: Digest,
+    ) -> Result<(Digest, Pin, Verdict), Stop> {
         let pin = self.store.pin(&digest);
         if let Some(verdict) = self.stored(&digest).await? {
+            self.verify_kept(url, keys, &digest, &verdict).await?;
             return Ok((digest, pin, verdict));
         }
         let get = Get { url, known: None, limit: MAX_PACKED_BYTES as u64 };
         let (download, _) = self.download(url, get).await?.ok_or_else(gone)?;
+        let download = self.signed(url, keys, download, Some(&digest)).await?;
         self.take(download, Some(&digest)).await
     }
 
+    /// Checks the signature of a bundle that was here before. Of one that the lint refused nothing is kept, and nothing is used.
+    async fn verify_kept(
+        &self,
+        url: &HttpUrl,
+        keys: Option<&Keys>,
+        digest: &Digest,
+        verdict: &Verdict,
+    ) -> Result<(), Stop> {
+        if verdict.is_err() {
+            return Ok(());
+        }
+        self.verify_once(keys, url, digest, self.kept(digest)).await
+    }
+
+    /// Returns a download once its signature was checked. Nothing of it was unpacked. One with a wrong digest is left to who
+    /// takes it.
+    async fn signed(
+        &self,
+        url: &HttpUrl,
+        keys: Option<&Keys>,
+        download: Download,
+        expected: Option<&Digest>,
+    ) -> Result<Download, Stop> {
+        if keys.is_none() {
+            return Ok(download);
+        }
+        let digest = download.digest().map_err(Stop::Ours)?;
+        if expected.is_none_or(|expected| *expected == digest) {
+            let packed = download.packed();
+            self.verify_once(keys, url, &digest, packed).await?;
+        }
+        Ok(download)
+    }
+
     /// Returns the bundle that is at this URL now.
-    async fn any_bundle(&self, url: &HttpUrl, is_known: bool) -> Result<(Digest, Pin, Verdict), Stop> {
+    async fn any_bundle(
+        &self,
+        url: &HttpUrl,
+        keys: Option<&Keys>,
+        is_known: bool,
+    ) -> Result<(Digest, Pin, Verdict), Stop> {
         let hash = UrlHash::of(url);
         let mut known = None;
         if let Some((validator, digest)) = self.cache.bundle(hash) {
             let pin = self.store.pin(&digest);
             known = self.stored(&digest).await?.map(|verdict| (validator, (digest, pin, verdict)));
         }
-        if let Some((_, bundle)) = known.take_if(|_| is_known) {
-            return Ok(bundle);
+        if let Some((_, (digest, pin, verdict))) = known.take_if(|_| is_known) {
+            self.verify_kept(url, keys, &digest, &verdict).await?;
+            return Ok((digest, pin, verdict));
         }
         let limit = MAX_PACKED_BYTES as u64;
         let get = Get { url, known: known.as_ref().map(|(validator, _)| validator), limit };
         match (self.download(url, get).await?, known) {
-            (None, Some((_, bundle))) => Ok(bundle),
+            (None, Some((_, (digest, pin, verdict)))) => {
+                self.verify_kept(url, keys, &digest, &verdict).await?;
+                Ok((digest, pin, verdict))
+            }
             (None, None) => Err(gone()),
             (Some((download, validator)), _) => {
+                let download = self.signed(url, keys, download, None).await?;
                 let taken = self.take(download, None).await?;
                 self.cache.put_bundle(hash, validator, &taken.0);
                 Ok(taken)
@@ -412,7 +486,7 @@ impl Fetcher {
         .await
     }
 
-    async fn observed<S>(
+    pub(super) async fn observed<S>(
         &self,
         url: &HttpUrl,
         asking: impl Future<Output = Result<Answer<S>, HttpError>>,

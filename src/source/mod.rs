@@ -9,19 +9,25 @@
 
 mod archive;
 mod cache;
+mod client;
 mod crds;
 mod fetch;
 mod git;
+mod keys;
 mod pack;
 mod publish;
+mod push;
 mod registry;
 mod secrets;
 mod sources;
 mod store;
 mod tree;
+mod verification;
 
+pub use client::{Client, ClientOptions};
 pub use crds::{CRDS, crds};
 pub use publish::{Inspected, Packed, index, inspect, pack};
+pub use push::{Pushed, push};
 pub use sources::{Options, Restored, Sources};
 
 pub use crate::remote::{AuthoritiesError, FetchMetrics, FetchObservation, Lookup, SystemLookup, Trust};

@@ -71,6 +71,19 @@ pub fn pack(directory: &Path, into: &Path) -> Result<Packed, Vec<Problem>> {
     Ok(Packed { path, digest: Digest::of(&bytes) })
 }
 
+/// Returns the archive of the bundle in a directory or in a `.tgz`, with the name of its file.
+pub(super) fn archive_of(path: &Path) -> Result<(Bundle, String, Vec<u8>), Vec<Problem>> {
+    let wrong = |message: String| vec![Problem { path: path.display().to_string(), message }];
+    let bundle = inspect(path).outcome?;
+    let bytes = if path.is_dir() {
+        packed(path).map_err(|error| wrong(error.to_string()))?
+    } else {
+        regular_file::read(path).map_err(|error| wrong(error.to_string()))?
+    };
+    let name = archive_name(&bundle);
+    Ok((bundle, name, bytes))
+}
+
 /// Writes `index.yaml` about all bundles in `directory`: those that are packed, and directories of unpacked ones, which
 /// repositories of git have. Returns how many there are. If anything is wrong all of it is returned, and nothing is written.
 pub fn index(directory: &Path) -> Result<usize, Vec<Problem>> {

@@ -24,6 +24,7 @@ use super::fetch::{
     AT_A_TIME, Fetcher, Outcome, RepositoryStop, Stop, Wanted, blocking, collect, finish, include, not_there,
     templating,
 };
+use super::keys::Keys;
 use super::store::{Download, Pin};
 use crate::remote::FetchObservation;
 use crate::remote::http::{HttpError, Sink};
@@ -71,7 +72,7 @@ impl Fetcher {
     pub(super) async fn addons_in_registry(
         &self,
         url: &str,
-        spec: &RepositorySpec,
+        (spec, keys): (&RepositorySpec, Option<&Keys>),
         secret: Option<&SecretData>,
         redactor: &mut Redactor,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
@@ -106,7 +107,7 @@ impl Fetcher {
             );
             return Err(unread(text));
         }
-        let asking: Vec<_> = chosen.iter().map(|wanted| self.tagged_addon(&registry, wanted)).collect();
+        let asking: Vec<_> = chosen.iter().map(|wanted| self.tagged_addon(&registry, keys, wanted)).collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let (mut addons, pins) = collect(chosen.iter().zip(outcomes), redactor)?;
         addons.extend(selection.missing.iter().map(|include| {
@@ -175,12 +176,12 @@ impl Fetcher {
         tags
     }
 
-    async fn tagged_addon(&self, registry: &RegistryUrl, wanted: &Wanted) -> Outcome {
+    async fn tagged_addon(&self, registry: &RegistryUrl, keys: Option<&Keys>, wanted: &Wanted) -> Outcome {
         let line = &wanted.line;
         let loading = |problem: &String| Stop::Addon(AddonReason::LoadingError, problem.clone());
         let entry = line.outcome.as_ref().map_err(loading)?;
         let begun = Instant::now();
-        let found = self.tagged_bundle(registry, wanted, entry.version.original()).await;
+        let found = self.tagged_bundle(registry, keys, wanted, entry.version.original()).await;
         let outcome = match &found {
             Ok((.., false)) => "unchanged",
             Ok((.., true)) => "fetched",
@@ -195,6 +196,7 @@ impl Fetcher {
     async fn tagged_bundle(
         &self,
         registry: &RegistryUrl,
+        keys: Option<&Keys>,
         wanted: &Wanted,
         version: &str,
     ) -> Result<(Digest, Pin, Verdict, bool), Stop> {
@@ -203,7 +205,9 @@ impl Fetcher {
         if let Some(digest) = expected {
             let digest = ours(digest)?;
             let pin = self.store.pin(&digest);
-            if let Some(verdict) = self.stored(&digest).await? {
+            if self.is_verified(keys, &digest)
+                && let Some(verdict) = self.stored(&digest).await?
+            {
                 return Ok((digest, pin, verdict, false));
             }
         }
@@ -213,7 +217,8 @@ impl Fetcher {
         let hash = UrlHash::of(&url);
         if let Some(known) = self.cache.manifest(hash).filter(|known| is_expected(known, expected)) {
             let pin = self.store.pin(&known.bundle);
-            if let Some(verdict) = self.stored(&known.bundle).await?
+            if self.is_verified(keys, &known.bundle)
+                && let Some(verdict) = self.stored(&known.bundle).await?
                 && self.is_unchanged(&mut session, &tag, &known).await?
             {
                 return Ok((known.bundle, pin, verdict, false));
@@ -229,6 +234,10 @@ impl Fetcher {
             return Err(fetching(text));
         }
         let pin = self.store.pin(&tagged.bundle);
+        if let Some(keys) = keys.filter(|keys| !self.is_verified(Some(keys), &tagged.bundle)) {
+            self.verify_manifest(keys, &mut session, &tagged.manifest).await?;
+            self.cache.put_verified(&tagged.bundle, keys.hash());
+        }
         let (digest, pin, verdict) = match self.stored(&tagged.bundle).await? {
             Some(verdict) => (tagged.bundle.clone(), pin, verdict),
             None => self.layer(&mut session, &layer, &tagged.bundle).await?,

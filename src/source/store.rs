@@ -148,10 +148,21 @@ impl Sink for Download {
 }
 
 impl Download {
+    /// Returns the digest of what was taken so far.
+    pub(super) fn digest(&self) -> Result<Digest, Failure> {
+        let digest = format!("sha256:{}", tree::hex(&self.hash.clone().finalize()));
+        digest.parse().map_err(|error| Failure::of(FailureKind::Bug, &error))
+    }
+
+    /// Returns what reads the archive.
+    pub(super) fn packed(&self) -> impl FnOnce() -> Result<Vec<u8>, Failure> + Send + 'static + use<> {
+        let path = self.staged.dir.path().join(PACKED);
+        move || regular_file::read(&path).map_err(|source| DiskError::Io { path, source }.failure())
+    }
+
     /// Returns the archive that was taken, with its digest.
     pub(super) fn finish(self) -> Result<(Staged, Digest), Failure> {
-        let digest = format!("sha256:{}", tree::hex(&self.hash.finalize()));
-        let digest = digest.parse().map_err(|error| Failure::of(FailureKind::Bug, &error))?;
+        let digest = self.digest()?;
         Ok((self.staged, digest))
     }
 }

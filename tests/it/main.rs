@@ -71,6 +71,7 @@ mod source_kills;
 mod source_losses;
 mod source_publishing;
 mod source_registries;
+mod source_signatures;
 mod source_stores;
 mod source_updates;
 mod support;

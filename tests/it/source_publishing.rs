@@ -264,3 +264,55 @@ fn what_is_too_large_is_told_before_it_is_published() {
         (1, "web: there are more than 5000 files and directories: remove what is not needed\n")
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pushed_to_a_registry_is_what_an_operator_fetches() {
+    let workspace = Workspace::new();
+    bundle(&workspace, "one", "web", "1.0.0+3");
+    let (_, packed) = workspace.ask(&["source", "pack", "one"]);
+    let repository = Repository::tls(&[]).await;
+    repository.take_pushes();
+    let ca = repository.write_authority(workspace.path()).display().to_string();
+    let to = repository.url("/addons").replace("https://", "oci://");
+    let push = |arguments: &[&str]| {
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let all: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        tokio::task::block_in_place(|| {
+            workspace.ask(&[["source", "push"].as_slice(), all.as_slice()].concat())
+        })
+    };
+    let (code, first) = push(&["one", &to, "--ca", &ca]);
+    assert_eq!(code, 0, "{first}");
+    let digest = packed.trim().rsplit(' ').next().unwrap();
+    let place = format!("{to}/web:1.0.0_3 {digest} sha256:");
+    assert!(first.starts_with(&place) && first.lines().count() == 1, "{first}");
+    // The archive that was packed gives the same, also where the path has the name of the bundle.
+    let (code, second) = push(&["web-1.0.0+3.tgz", &format!("{to}/web"), "--ca", &ca]);
+    assert_eq!((code, second), (0, first));
+    let world = SourceFixture::new(&repository, &[]).await;
+    let fetched = world.sources().fetch(&key(), &spec(&[format!("{to}/web")])).await.unwrap();
+    let found = addons(&fetched)[0].outcome.clone().unwrap();
+    assert_eq!((found.version.as_str(), found.digest.as_str()), ("1.0.0+3", digest));
+    workspace.write("bad/meta.yaml", "name: bad\n");
+    for (arguments, says) in [
+        (vec!["bad", &to, "--ca", &ca], "bad/meta.yaml: "),
+        (vec!["one", "https://a.example/x"], "is no place in a registry"),
+        (vec!["one", &to, "--ca", "gone.pem"], "can't read gone.pem"),
+        (vec!["one", &to], "no TLS with localhost"),
+    ] {
+        let (code, said) = push(&arguments);
+        assert_ne!(code, 0, "{said}");
+        assert!(said.contains(says), "{says}: {said}");
+    }
+    // Who may not is told what to do.
+    let challenge = vec![("www-authenticate", "Basic realm=\"x\"".to_owned())];
+    let closed = Repository::tls(&[]).await;
+    let ca = closed.write_authority(workspace.path()).display().to_string();
+    bundle(&workspace, "two", "db", "1.0.0");
+    let (_, packed) = workspace.ask(&["source", "pack", "two"]);
+    let blob = packed.trim().rsplit(' ').next().unwrap();
+    closed.put(&format!("/v2/db/blobs/{blob}"), Reply::Status(401, challenge));
+    let (code, said) = push(&["two", &closed.url("").replace("https://", "oci://"), "--ca", &ca]);
+    assert_ne!(code, 0);
+    assert!(said.contains("give --username and --password-stdin, or --registry-config"), "{said}");
+}

@@ -5,6 +5,9 @@ use std::fmt;
 use crate::registry::reference::{RegistryUrl, is_registry};
 use crate::url::{BundleUrl, HttpUrl, IndexUrl, Protocols, UrlError, detect, forced_protocol, read_server};
 
+/// What no host is called.
+const ANY: &str = "*";
+
 /// A host that may have a private address, and its port; every port without one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AllowedHost {
@@ -21,6 +24,11 @@ pub struct AllowedHostError {
 }
 
 impl AllowedHost {
+    /// Returns what permits every host: for people who go where they want to.
+    pub fn any() -> Self {
+        Self { host: ANY.to_owned(), port: None }
+    }
+
     /// Reads `HOST` or `HOST:PORT`; an IPv6 address stands in brackets.
     pub fn parse(text: &str) -> Result<Self, AllowedHostError> {
         let (host, port) =
@@ -30,7 +38,7 @@ impl AllowedHost {
 
     /// Reports whether this host, as [`HttpUrl::host`] returns it, is meant on this port.
     pub fn permits(&self, host: &str, port: u16) -> bool {
-        self.host == host && self.port.is_none_or(|allowed| allowed == port)
+        (self.host == ANY || self.host == host) && self.port.is_none_or(|allowed| allowed == port)
     }
 }
 

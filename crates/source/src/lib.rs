@@ -12,6 +12,7 @@
 //! - [`chunk`] splits a packed bundle into parts that fit a Secret; [`digest`] names it.
 //! - [`git`] reads what git servers send.
 //! - [`registry`] reads what registries (OCI) send, of charts and of bundles.
+//! - [`signature`] reads public keys, and what a signature is about.
 //! - [`redact`] takes secrets out of messages.
 
 pub mod allow;
@@ -25,6 +26,7 @@ pub mod git;
 pub mod index;
 pub mod redact;
 pub mod registry;
+pub mod signature;
 pub mod template;
 pub mod url;
 pub mod versions;

@@ -1,5 +1,8 @@
 //! A registry of charts and bundles on loopback, over a repository that answers as a test says.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{KeyPair, SigningKey as _};
 use serde_json::{Value, json};
 
 use super::repository::{Reply, Repository, digest};
@@ -38,6 +41,27 @@ impl<'r> Registry<'r> {
             None => reply,
         };
         self.repository.put(&format!("/v2/{path}"), reply);
+    }
+
+    /// Signs a manifest as cosign does: the text of a `subject`, and its signature.
+    pub(crate) fn sign(&self, name: &str, manifest: &str, subject: &str, key: &KeyPair) {
+        let text = json!({
+            "critical": {
+                "identity": {"docker-reference": "registry.corp/web"},
+                "image": {"docker-manifest-digest": subject},
+                "type": "cosign container image signature",
+            },
+            "optional": null,
+        });
+        let text = text.to_string().into_bytes();
+        let signature = STANDARD.encode(key.sign(&text).unwrap());
+        let layer = json!({
+            "mediaType": "application/vnd.dev.cosign.simplesigning.v1+json", "size": text.len(),
+            "digest": format!("sha256:{}", digest(&text)), "annotations": {"dev.cosignproject.cosign/signature": signature},
+        });
+        let signatures = json!({"schemaVersion": 2, "mediaType": MANIFEST, "layers": [layer]});
+        self.put_manifest(name, &format!("{}.sig", manifest.replace(':', "-")), &signatures);
+        self.put(&format!("{name}/blobs/sha256:{}", digest(&text)), Reply::File(text));
     }
 
     /// Lists tags on one page.

@@ -20,8 +20,8 @@ use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::TokioIo;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose,
-    SanType,
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+    KeyUsagePurpose, SanType,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::TcpListener;
@@ -75,6 +75,8 @@ impl Asked {
 
 #[derive(Default)]
 struct State {
+    /// Whether what is pushed to a registry is kept.
+    takes_pushes: bool,
     replies: BTreeMap<String, Reply>,
     asked: Vec<Asked>,
     in_flight: usize,
@@ -157,8 +159,15 @@ impl Repository {
 
     async fn answer(&self, request: Request<Incoming>) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
         let (head, body) = request.into_parts();
-        let mut path = head.uri.to_string();
         let message = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        match self.take_push(&head, &message) {
+            Some(response) => response,
+            None => self.respond(head, &message).await,
+        }
+    }
+
+    async fn respond(&self, head: Parts, message: &[u8]) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
+        let mut path = head.uri.to_string();
         let reply = self.reply(&path, &head.headers);
         let mut response = Response::builder();
         let response = match reply {
@@ -176,11 +185,11 @@ impl Repository {
                 response.body(Full::from(bytes).boxed_unsync())
             }
             Some(Reply::Git(git)) => {
-                path.push_str(&command(&message));
+                path.push_str(&command(message));
                 let kind = if message.is_empty() { "advertisement" } else { "result" };
                 response
                     .header("content-type", format!("application/x-git-upload-pack-{kind}"))
-                    .body(Full::from(git.answer(&message)).boxed_unsync())
+                    .body(Full::from(git.answer(message)).boxed_unsync())
             }
             Some(Reply::Typed(kind, bytes)) => {
                 response.header("content-type", kind).body(Full::from(bytes).boxed_unsync())
@@ -224,6 +233,37 @@ impl Repository {
         self.busy.send_replace(state.in_flight);
         state.asked.push(Asked::new(head, path, &response));
         response
+    }
+
+    /// Keeps what is pushed from now on.
+    pub(crate) fn take_pushes(&self) {
+        self.state.lock().unwrap().takes_pushes = true;
+    }
+
+    /// Takes a part of a push, if this is one, and keeps it where it is looked for.
+    fn take_push(&self, head: &Parts, body: &[u8]) -> Option<Response<UnsyncBoxBody<Bytes, Infallible>>> {
+        if !self.state.lock().unwrap().takes_pushes || matches!(head.method, Method::GET | Method::HEAD) {
+            return None;
+        }
+        let (path, mut status, mut location) = (head.uri.path(), 201, String::new());
+        if let Some((name, _)) = path.split_once("/blobs/uploads/") {
+            if head.method == Method::POST {
+                (status, location) = (202, format!("{name}/blobs/uploads/1?state=x"));
+            } else {
+                let digest = head.uri.query().unwrap().rsplit_once("digest=").unwrap().1;
+                self.put(&format!("{name}/blobs/{digest}"), Reply::File(body.to_vec()));
+            }
+        } else if let Some((name, tag)) = path.split_once("/manifests/") {
+            let kind = head.headers["content-type"].to_str().unwrap().to_owned();
+            let its = format!("sha256:{}", digest(body));
+            let kept =
+                Reply::With(vec![("content-type", kind), ("docker-content-digest", its)], body.to_vec());
+            self.put(path, kept);
+            let tags = serde_json::json!({"tags": [tag]}).to_string().into_bytes();
+            self.put(&format!("{name}/tags/list?n=1000"), Reply::Typed("application/json", tags));
+        }
+        let response = Response::builder().status(status).header("location", location);
+        Some(response.body(Full::default().boxed_unsync()).unwrap())
     }
 
     /// Says what is answered at a path.
@@ -300,6 +340,8 @@ pub(crate) struct Issued {
 /// Issues a certificate for `localhost`, `127.0.0.1` and these names.
 pub(crate) fn issue(names: &[&str]) -> Issued {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
+    // Some clients take a certificate whose issuer has its own name for one that signed itself.
+    params.distinguished_name.push(DnType::CommonName, "an authority of tests");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

@@ -34,6 +34,8 @@ pub enum RepositoryReason {
     FetchingIndexError,
     /// Its URL has a placeholder that nothing fills.
     TemplatingURLError,
+    /// The signatures of its bundles can't be checked.
+    LoadingError,
 }
 
 /// One line of an index, with what became of it.

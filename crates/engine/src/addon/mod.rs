@@ -29,7 +29,7 @@ pub use registry::{RegisteredAddon, RegisteredAddons, Registry, RegistryError};
 pub(crate) use shown_url::shown_url;
 pub use spec::{
     DeletionPolicy, FailurePolicy, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, RepositorySpec,
-    SecretName, SourceSpec, SpecError,
+    SecretName, SourceSpec, SpecError, Verification,
 };
 pub use update::{Approval, UpdateWindow};
 pub use withheld::{HoldReason, WithheldVersion};

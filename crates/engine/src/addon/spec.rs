@@ -18,6 +18,9 @@ pub const MAX_INCLUDES: usize = 500;
 pub const MAX_URL: usize = 4096;
 /// How many configurations one may depend on.
 const MAX_DEPENDENCIES: usize = 50;
+/// How many texts with public keys a configuration may have, and how many bytes each.
+const MAX_PUBLIC_KEYS: usize = 20;
+const MAX_PUBLIC_KEY: usize = 64 << 10;
 
 /// What a configuration asks for, read from the object's spec.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -42,6 +45,17 @@ pub struct SourceSpec {
     pub windows: Vec<UpdateWindow>,
     /// Who says that bundles of its modules may be replaced.
     pub approval: Approval,
+    /// Whose signatures bundles must have; `None` if they need none.
+    pub verify: Option<Verification>,
+}
+
+/// The keys of which one must have signed each bundle.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Verification {
+    /// Texts with public keys in PEM.
+    pub public_keys: Vec<String>,
+    /// A Secret with more of them.
+    pub secret: Option<SecretName>,
 }
 
 /// A repository.
@@ -179,6 +193,10 @@ impl SourceSpec {
             approval: fields
                 .parsed("approval", "auto or manual", |value| value.as_str()?.parse().ok())?
                 .unwrap_or_default(),
+            verify: fields
+                .get("verify")
+                .map(|(path, value)| Verification::read(namespace, &path, value))
+                .transpose()?,
         })
     }
 }
@@ -224,15 +242,47 @@ fn window(path: &str, value: &Value) -> Result<UpdateWindow, SpecError> {
         .map_err(|error| SpecError::Unreadable { path: format!("{path}.cron"), why: error.to_string() })
 }
 
-impl RepositorySpec {
+impl Verification {
+    /// Reads what is wanted of signatures. Nothing wrong in it is ignored: nobody who wants signatures does without.
     fn read(namespace: &str, path: &str, value: &Value) -> Result<Self, SpecError> {
         let fields = Fields::of(path, value)?;
+        let provider = |value: &Value| (value == "cosign").then_some(());
+        fields.parsed("provider", "cosign", provider)?;
+        let keys = fields.list("publicKeys", MAX_PUBLIC_KEYS)?.iter().enumerate();
+        let keys = keys.map(|(n, key)| {
+            let path = format!("{path}.publicKeys[{n}]");
+            let expected = "a text with a public key in PEM";
+            match key.as_str() {
+                Some(key) if key.len() > MAX_PUBLIC_KEY => {
+                    Err(SpecError::TooLong { path, limit: MAX_PUBLIC_KEY })
+                }
+                Some(key) => Ok(key.to_owned()),
+                None => Err(SpecError::Wrong { path, expected }),
+            }
+        });
+        Ok(Self {
+            public_keys: keys.collect::<Result<_, _>>()?,
+            secret: SecretName::read(namespace, &fields)?,
+        })
+    }
+}
+
+impl SecretName {
+    /// Reads the field `secretRef`.
+    fn read(namespace: &str, fields: &Fields<'_>) -> Result<Option<Self>, SpecError> {
         let secret = fields.get("secretRef").map(|(path, value)| {
             let fields = Fields::of(&path, value)?;
             let its = fields.text("namespace")?.unwrap_or_else(|| namespace.to_owned());
             let name = fields.text("name")?.unwrap_or_default();
-            Ok(SecretName { namespace: its, name })
+            Ok(Self { namespace: its, name })
         });
+        secret.transpose()
+    }
+}
+
+impl RepositorySpec {
+    fn read(namespace: &str, path: &str, value: &Value) -> Result<Self, SpecError> {
+        let fields = Fields::of(path, value)?;
         let include = fields.list("include", MAX_INCLUDES)?;
         let included = |(n, value)| {
             let fields = Fields::of(&format!("{path}.include[{n}]"), value)?;
@@ -243,7 +293,7 @@ impl RepositorySpec {
         };
         Ok(Self {
             url: fields.text("url")?.unwrap_or_default(),
-            secret: secret.transpose()?,
+            secret: SecretName::read(namespace, &fields)?,
             include: include.iter().enumerate().map(included).collect::<Result<_, _>>()?,
         })
     }
@@ -330,6 +380,34 @@ mod tests {
         assert_eq!(spec.repositories[0].include[0].version.as_deref(), Some("1.0.0"));
         let rest = (spec.reprocess_request, spec.failure_policy, spec.deletion_policy);
         assert_eq!(rest, (3, FailurePolicy::Remove, DeletionPolicy::Retain));
+    }
+
+    #[test]
+    fn keys_are_texts_or_in_a_secret_and_nothing_wrong_in_them_is_ignored() {
+        let verify = json!({"provider": "cosign", "publicKeys": ["a", "b"], "secretRef": {"name": "keys"}});
+        let secret = SecretName { namespace: "team".to_owned(), name: "keys".to_owned() };
+        let wanted = Verification { public_keys: vec!["a".to_owned(), "b".to_owned()], secret: Some(secret) };
+        let of = |verify: Value| read(&json!({"repositories": [], "verify": verify}));
+        assert_eq!(of(verify).unwrap().verify, Some(wanted));
+        assert_eq!(of(json!({})).unwrap().verify, Some(Verification::default()));
+        assert_eq!(of(Value::Null).unwrap().verify, None);
+        for (verify, says) in [
+            (json!("x"), "spec.verify must be an object"),
+            (json!({"provider": "notation"}), "spec.verify.provider must be cosign"),
+            (json!({"publicKeys": [7]}), "spec.verify.publicKeys[0] must be a text"),
+            (
+                json!({"publicKeys": ["x".repeat(MAX_PUBLIC_KEY + 1)]}),
+                "spec.verify.publicKeys[0] is longer than",
+            ),
+            (
+                json!({"publicKeys": vec!["x"; MAX_PUBLIC_KEYS + 1]}),
+                "spec.verify.publicKeys is longer than 20",
+            ),
+            (json!({"secretRef": []}), "spec.verify.secretRef must be an object"),
+        ] {
+            let error = of(verify).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
     }
 
     #[test]

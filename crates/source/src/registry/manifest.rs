@@ -1,6 +1,6 @@
 //! The manifest of a chart or a bundle in a registry: which of its layers is the archive.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::digest::Digest;
 
@@ -44,6 +44,16 @@ pub const BUNDLE: Artifact =
 
 /// The type of the archive of a bundle.
 pub const BUNDLE_ARCHIVE: &str = "application/vnd.addon-operator.bundle.content.v1.tar+gzip";
+
+/// What has no metadata has this as its config.
+pub const EMPTY: &[u8] = b"{}";
+
+/// The type of [`EMPTY`].
+const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
+
+/// The annotations that tools show.
+const TITLE: &str = "org.opencontainers.image.title";
+const VERSION: &str = "org.opencontainers.image.version";
 
 /// How much of a foreign type is quoted, in characters.
 const QUOTED: usize = 100;
@@ -156,6 +166,21 @@ impl Artifact {
     }
 }
 
+/// Returns the manifest of a bundle, the same for the same bundle: a signature of it stays right however often it is pushed.
+/// `title` is the name of its file, and `size` the length of its archive in bytes.
+pub fn of_bundle(archive: &Digest, size: u64, title: &str, version: &str) -> Vec<u8> {
+    let layer = json!({
+        "mediaType": BUNDLE_ARCHIVE, "digest": archive.to_string(), "size": size, "annotations": {TITLE: title},
+    });
+    let manifest = json!({
+        "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE_ARCHIVE,
+        "config": {"mediaType": EMPTY_TYPE, "digest": Digest::of(EMPTY).to_string(), "size": EMPTY.len()},
+        "layers": [layer],
+        "annotations": {TITLE: title, VERSION: version},
+    });
+    manifest.to_string().into_bytes()
+}
+
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -166,8 +191,6 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn manifest() -> Value {
@@ -244,6 +267,14 @@ mod tests {
             Err(ManifestError::Size { size: 21, most: 20, artifact: CHART })
         );
         assert_eq!(CHART.layer("", b"<html>", 20), Err(ManifestError::Json));
+    }
+
+    #[test]
+    fn the_manifest_of_a_bundle_is_read_as_it_is_written_and_is_always_the_same() {
+        let write = || of_bundle(&Digest::of(b"x"), 1, "web-1.0.0.tgz", "1.0.0");
+        assert_eq!(BUNDLE.layer(MANIFEST, &write(), 20), Ok(Layer { digest: Digest::of(b"x"), size: 1 }));
+        assert_eq!(write(), write());
+        assert!(matches!(CHART.layer(MANIFEST, &write(), 20), Err(ManifestError::Config(..))));
     }
 
     #[test]

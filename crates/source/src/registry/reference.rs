@@ -183,6 +183,16 @@ impl RepositoryReference {
         format!("repository:{}:pull", self.name)
     }
 
+    /// Returns what a token has to permit for somebody who pushes.
+    pub fn push_scope(&self) -> String {
+        format!("repository:{}:pull,push", self.name)
+    }
+
+    /// Returns the URL where an upload begins.
+    pub fn uploads(&self, server: &HttpUrl) -> HttpUrl {
+        server.below(&format!("/v2/{}/blobs/uploads/", self.name), None)
+    }
+
     /// Returns the URL of the first page of tags.
     pub fn tags(&self, server: &HttpUrl) -> HttpUrl {
         server.below(&format!("/v2/{}/tags/list", self.name), Some(PAGE))

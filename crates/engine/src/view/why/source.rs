@@ -161,6 +161,9 @@ fn about_repository(reason: RepositoryReason) -> &'static str {
         RepositoryReason::TemplatingURLError => {
             "make the Secret with that key, in a namespace that may be read (--source-secret-namespaces)"
         }
+        RepositoryReason::LoadingError => {
+            "correct spec.verify: it names public keys in PEM, and no git repository"
+        }
     }
 }
 
