@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::source::allow::{AllowList, AllowedHost, Prefix};
+use ::source::mirror::{Mirror, Mirrors};
 use ::source::url::Protocols;
 use anyhow::Context;
 use engine::{Bundle, Digest, Failure, FailureKind, Module, Registry, SourceKey, SourceKind, SourceSpec};
@@ -61,6 +62,7 @@ pub(super) fn allowed(settings: &Settings) -> anyhow::Result<AllowList> {
 pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
     let Settings { sources, namespace, config_map, .. } = &around.settings;
     let allowed = allowed(&around.settings)?;
+    let mirrors = sources.mirrors.iter().map(|text| Mirror::parse(text)).collect::<Result<_, _>>();
     let authorities = sources.ca.clone();
     let api_server = around.api_server.clone();
     let secret_namespaces = match sources.secret_namespaces.as_slice() {
@@ -72,6 +74,7 @@ pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
         namespace: namespace.clone(),
         config_map: config_map.clone(),
         secret_namespaces,
+        mirrors: Mirrors::new(mirrors.context("--source-mirror")?),
         trust: Trust { allowed, authorities, api_server, lookup: Arc::new(SystemLookup) },
         in_flight: sources.fetches,
         timeout: sources.timeout,

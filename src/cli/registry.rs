@@ -3,13 +3,13 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use ::source::registry::reference::RegistryUrl;
+use ::source::registry::reference::{RegistryUrl, is_registry};
 use anyhow::Context as _;
 use clap::{ArgMatches, Command, value_parser};
 
 use super::arguments::{option, switch};
 use super::output::{FAILED, OK, complain, say, say_all};
-use crate::source::{self, Client, ClientOptions};
+use crate::source::{self, Client, ClientOptions, Copied, Destination, Part};
 
 /// The longest password that is read, in bytes.
 const LONGEST_PASSWORD: u64 = 64 << 10;
@@ -56,18 +56,50 @@ pub(super) fn push(leaf: &ArgMatches, paths: &[PathBuf]) -> u8 {
     let to = leaf.get_one::<String>("to").map(String::as_str).unwrap_or_default();
     let pushing = || -> anyhow::Result<u8> {
         let to = RegistryUrl::parse(to).with_context(|| format!("{to:?} is no place in a registry"))?;
-        let client = client(leaf)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(runtime.block_on(async {
+        with_client(leaf, async |client| {
             let mut code = OK;
             for path in paths {
-                code = code.max(match source::push(&client, path, &to).await {
+                code = code.max(match source::push(client, path, &to).await {
                     Ok(pushed) => say(&format!("{} {} {}", pushed.place, pushed.digest, pushed.manifest)),
                     Err(problems) => say_all(&problems),
                 });
             }
             code
-        }))
+        })
     };
     pushing().unwrap_or_else(|error| complain(&error).max(FAILED))
+}
+
+/// Copies a source.
+pub(super) fn mirror(leaf: &ArgMatches) -> u8 {
+    let text = |name: &str| leaf.get_one::<String>(name).map(String::as_str).unwrap_or_default();
+    let part = |text: &String| {
+        let (name, version) =
+            text.split_once('@').map_or((text.as_str(), None), |(name, version)| (name, Some(version)));
+        Part { name: name.to_owned(), version: version.map(str::to_owned) }
+    };
+    let parts: Vec<Part> = leaf.get_many("include").into_iter().flatten().map(part).collect();
+    let copying = || -> anyhow::Result<u8> {
+        let to = text("to");
+        let to = if is_registry(to) {
+            let to = RegistryUrl::parse(to).with_context(|| format!("{to:?} is no place in a registry"))?;
+            Destination::Registry(to)
+        } else {
+            Destination::Directory(to.into())
+        };
+        with_client(leaf, async |client| match source::mirror(client, text("from"), &parts, &to).await {
+            Ok(copied) => copied.iter().fold(OK, |_, Copied { place, digest, is_signed }| {
+                say(&format!("{place} {digest}{}", if *is_signed { ", with its signature" } else { "" }))
+            }),
+            Err(problems) => say_all(&problems),
+        })
+    };
+    copying().unwrap_or_else(|error| complain(&error).max(FAILED))
+}
+
+/// Does what needs servers.
+fn with_client(leaf: &ArgMatches, work: impl AsyncFnOnce(&Client) -> u8) -> anyhow::Result<u8> {
+    let client = client(leaf)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(work(&client)))
 }

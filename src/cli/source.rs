@@ -30,7 +30,7 @@ pub(super) fn command(
              addon-operator source plan platform.yaml\n  addon-operator source pause platform\n\n\
              Publish a bundle:\n  addon-operator source lint my-module\n  addon-operator source pack my-module -d repository\n  \
              addon-operator source index repository\n  addon-operator source push my-module oci://registry.corp/addons\n\n\
-             Exit code of lint, pack, index and push: 0 all is well, 1 something is wrong, \
+             Exit code of lint, pack, index, push and mirror: 0 all is well, 1 something is wrong, \
              2 a wrong option. Exit code of plan: 0 nothing would change, 1 something would, 2 something is wrong",
         )
         .subcommand_required(true)
@@ -58,6 +58,14 @@ pub(super) fn command(
                 .about("Check bundles and push each to a registry, with its version as the tag")
                 .arg(paths("DIR|FILE", "Directories of bundles, and packed ones"))
                 .arg(argument("to", "oci://HOST/PATH", "Where to; NAME is added, unless the path ends with it").required(true)),
+            with_registry_options(Command::new("mirror"))
+                .about("Copy a source with all it names, to serve it where it can't be reached (start --source-mirror)")
+                .arg(argument("from", "URL", "The URL of an index file, or of a registry (oci://HOST/PATH)").required(true))
+                .arg(argument("to", "DIR|oci://HOST/PATH", "Where to: a directory, or a registry for what is in one").required(true))
+                .arg(
+                    option("include", "NAME[@VERSION]", "Copy this bundle only; can be given several times")
+                        .action(clap::ArgAction::Append),
+                ),
         ])
         .subcommand(
             Command::new("plan")
@@ -97,6 +105,7 @@ pub(super) fn run(root: &ArgMatches, matches: &ArgMatches) -> u8 {
             }
         }
         Some(("plan", leaf)) => plan(root, matches, leaf),
+        Some(("mirror", leaf)) => registry::mirror(leaf),
         Some(("push", leaf)) => registry::push(leaf, &paths(leaf)),
         Some(_) | None => client::run(root, "source", matches),
     }

@@ -113,6 +113,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Hosts, as HOST or HOST:PORT, that may have private addresses";
         URLS "source-allow-prefix" = "", ["ADDON_OPERATOR_SOURCE_ALLOW_PREFIX"],
             "What the URLs of indexes may begin with; everything by default";
+        MIRRORS "source-mirror" = "", ["ADDON_OPERATOR_SOURCE_MIRROR"],
+            "What stands in for repositories that can't be reached, as FROM=TO,…: both are the beginnings of URLs";
         switch "source-develop", ["ADDON_OPERATOR_SOURCE_DEVELOP"],
             "Allow http:// in URLs of module sources";
         FILE "source-ca" = "", ["ADDON_OPERATOR_SOURCE_CA"],

@@ -132,6 +132,8 @@ pub struct SourceSettings {
     pub allow: Vec<String>,
     /// What the URLs of indexes may begin with; empty for everything.
     pub allow_prefixes: Vec<String>,
+    /// What stands in for repositories, as `FROM=TO`.
+    pub mirrors: Vec<String>,
     /// Whether `http://` is allowed.
     pub develop: bool,
     /// A file with certificates that are trusted beside those of the system.
@@ -278,6 +280,7 @@ impl SourceSettings {
             secret_namespaces: list(&text("source-secret-namespaces")),
             allow: list(&text("source-allow")),
             allow_prefixes: list(&text("source-allow-prefix")),
+            mirrors: list(&text("source-mirror")),
             develop: given.switch("source-develop")?,
             ca: (!ca.is_empty()).then(|| ca.into()),
             workers: count(given, "source-workers")?,

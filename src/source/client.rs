@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::source::allow::{AllowList, AllowedHost};
 use ::source::registry::docker_config;
 use ::source::registry::reference::{RegistryUrl, RepositoryReference};
-use ::source::url::Protocols;
+use ::source::url::{HttpUrl, Protocols};
 
 use crate::remote::http::HttpClient;
 use crate::remote::registry::{Login, RegistryError, Session};
@@ -59,6 +59,16 @@ impl Client {
         let trust = Trust { allowed: allowed.clone(), authorities, api_server: None, lookup };
         let http = HttpClient::new(Connector::new(trust)?, IN_FLIGHT, TIMEOUT, protocols);
         Ok(Self { http, allowed, options })
+    }
+
+    /// Returns a URL with user and password, if there are some and it has none.
+    pub(super) fn as_user(&self, url: HttpUrl) -> HttpUrl {
+        match &self.options.login {
+            Some((user, password)) if url.credentials().is_none() => {
+                url.with_credentials(user.as_bytes(), password.as_bytes())
+            }
+            Some(_) | None => url,
+        }
     }
 
     /// Returns a conversation about one repository of a registry.

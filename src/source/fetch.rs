@@ -9,6 +9,7 @@ use ::source::allow::AllowList;
 use ::source::bundle::{Kind, Problem, check_listed};
 use ::source::chunk::MAX_PACKED_BYTES;
 use ::source::index::{Entry, Index, Line, MAX_INDEX_BYTES};
+use ::source::mirror::Mirrors;
 use ::source::redact::Redactor;
 use ::source::registry::reference::is_registry;
 use ::source::template::{self, FilledUrl, SecretData};
@@ -48,6 +49,8 @@ pub(super) struct Fetcher {
     pub(super) store: Arc<Store>,
     pub(super) secrets: Arc<Secrets>,
     pub(super) allowed: AllowList,
+    /// What is asked instead of what configurations name.
+    pub(super) mirrors: Mirrors,
     /// The namespaces whose Secrets a configuration of the cluster may name.
     pub(super) secret_namespaces: Vec<String>,
     pub(super) cache: Cache,
@@ -68,6 +71,28 @@ pub(super) enum Stop {
 pub(super) enum RepositoryStop {
     Repository(RepositoryReason, String),
     Ours(Failure),
+}
+
+/// What is known of a repository for what is said of it.
+#[derive(Default)]
+pub(super) struct Saying {
+    /// Its secrets.
+    pub(super) redactor: Redactor,
+    /// What stands in for it.
+    pub(super) mirror: Option<String>,
+}
+
+impl Saying {
+    /// Returns a message as it is shown. A mirror may be to blame for what can't be fetched.
+    pub(super) fn clean(&self, is_unfetched: bool, message: &str) -> String {
+        let mirror = self.mirror.as_ref().filter(|_| is_unfetched);
+        let mirror = mirror.map(|mirror| {
+            format!(
+                "; {mirror} stands in for it (--source-mirror): fill it with `addon-operator source mirror`"
+            )
+        });
+        self.redactor.clean(&format!("{message}{}", mirror.unwrap_or_default()))
+    }
 }
 
 /// One line of an index that is wanted, without what it was chosen from.
@@ -128,12 +153,13 @@ impl Fetcher {
         keys: Option<&Keys>,
         spec: &RepositorySpec,
     ) -> Result<(FetchedRepository, Vec<Pin>), Failure> {
-        let mut redactor = Redactor::default();
-        match self.addons(pass, (key, keys), spec, &mut redactor).await {
+        let mut saying = Saying::default();
+        match self.addons(pass, (key, keys), spec, &mut saying).await {
             Ok((addons, pins)) => Ok((FetchedRepository { outcome: Ok(addons) }, pins)),
             Err(RepositoryStop::Ours(failure)) => Err(failure),
             Err(RepositoryStop::Repository(reason, message)) => {
-                let problem = RepositoryProblem { reason, message: redactor.clean(&message) };
+                let is_unfetched = reason == RepositoryReason::FetchingIndexError;
+                let problem = RepositoryProblem { reason, message: saying.clean(is_unfetched, &message) };
                 Ok((FetchedRepository { outcome: Err(problem) }, Vec::new()))
             }
         }
@@ -144,7 +170,7 @@ impl Fetcher {
         pass: &Pass,
         (key, keys): (&SourceKey, Option<&Keys>),
         spec: &RepositorySpec,
-        redactor: &mut Redactor,
+        saying: &mut Saying,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
         let fetching =
             |message: String| RepositoryStop::Repository(RepositoryReason::FetchingIndexError, message);
@@ -160,24 +186,28 @@ impl Fetcher {
         };
         let filled = template::fill(&spec.url, secret.as_ref());
         let FilledUrl { url, secrets } = filled.map_err(|error| templating(error.to_string()))?;
-        *redactor = Redactor::new(secrets.iter().map(String::as_str));
+        saying.redactor = Redactor::new(secrets.iter().map(String::as_str));
         if is_in_registry {
-            return self.addons_in_registry(&url, (spec, keys), secret.as_ref(), redactor).await;
+            return self.addons_in_registry(&url, (spec, keys), secret.as_ref(), saying).await;
         }
         let index_url = IndexUrl::parse(&url, self.allowed.protocols);
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;
-        *redactor = redactor.clone().with_credentials(index_url.credentials());
-        self.allowed.check_index(&index_url).map_err(|error| fetching(error.to_string()))?;
+        saying.redactor = std::mem::take(&mut saying.redactor).with_credentials(index_url.credentials());
+        let mirror = self.mirrors.index(&index_url, self.allowed.protocols);
+        let mirror = mirror.map_err(|error| fetching(format!("--source-mirror: {error}")))?;
+        saying.mirror = mirror.as_ref().map(ToString::to_string);
+        let asked = mirror.as_ref().unwrap_or(&index_url);
+        self.allowed.check_index(asked).map_err(|error| fetching(error.to_string()))?;
         if let (IndexUrl::Git(_), Some(_)) = (&index_url, keys) {
             let text = "spec.verify wants signatures, and bundles in a repository of git have none that are checked: offer them \
                         over https with NAME-VERSION.tgz.sig beside each, or in a registry with cosign";
             return Err(RepositoryStop::Repository(RepositoryReason::LoadingError, text.to_owned()));
         }
-        let checkout = match &index_url {
+        let checkout = match asked {
             IndexUrl::Http(_) => None,
             IndexUrl::Git(url) => Some(pass.checkout(url)),
         };
-        let (index, is_unchanged) = match (&index_url, &checkout) {
+        let (index, is_unchanged) = match (asked, &checkout) {
             (IndexUrl::Git(url), Some(checkout)) => (self.index_in(checkout, url.path()).await?, false),
             (IndexUrl::Http(url), _) => self.index(url).await?,
             (IndexUrl::Git(_), None) => return Err(fetching("the repository is not there".to_owned())),
@@ -199,7 +229,7 @@ impl Fetcher {
             wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), keys, (wanted, is_known)));
         let asking: Vec<_> = asking.collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
-        let (mut addons, pins) = collect(wanted.iter().zip(outcomes), redactor)?;
+        let (mut addons, pins) = collect(wanted.iter().zip(outcomes), saying)?;
         addons.extend(missing);
         Ok((addons, pins))
     }
@@ -292,6 +322,14 @@ impl Fetcher {
         let given = entry.urls.first().map(String::as_str);
         let url = index.bundle(&line.name, entry.version.original(), given, self.allowed.protocols);
         let url = url.map_err(|error| fetching(format!("the URL of the bundle can't be used: {error}")))?;
+        let url = match url {
+            BundleUrl::Http(url) => {
+                let mirror = self.mirrors.file(&url, self.allowed.protocols);
+                let mirror = mirror.map_err(|error| fetching(format!("--source-mirror: {error}")))?;
+                BundleUrl::Http(mirror.unwrap_or(url))
+            }
+            BundleUrl::Directory(path) => BundleUrl::Directory(path),
+        };
         self.allowed.check_bundle(&url).map_err(|error| fetching(error.to_string()))?;
         let expected = wanted.digest.as_ref().map(|digest| digest.to_string().parse::<Digest>());
         let expected = expected.transpose().map_err(|error| fetching(error.to_string()))?;
@@ -510,7 +548,7 @@ impl Fetcher {
 /// Returns what became of all lines, and what keeps their blobs.
 pub(super) fn collect<'w>(
     outcomes: impl Iterator<Item = (&'w Wanted, Outcome)>,
-    redactor: &Redactor,
+    saying: &Saying,
 ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
     let (mut addons, mut pins) = (Vec::new(), Vec::new());
     for (wanted, outcome) in outcomes {
@@ -523,7 +561,8 @@ pub(super) fn collect<'w>(
             }
             Err(Stop::Ours(failure)) => return Err(RepositoryStop::Ours(failure)),
             Err(Stop::Addon(reason, message)) => {
-                Err(AddonProblem { reason, message: redactor.clean(&message) })
+                let is_unfetched = reason == AddonReason::FetchingError;
+                Err(AddonProblem { reason, message: saying.clean(is_unfetched, &message) })
             }
         };
         let Line { name, version, .. } = wanted.line.clone();

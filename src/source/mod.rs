@@ -14,6 +14,7 @@ mod crds;
 mod fetch;
 mod git;
 mod keys;
+mod mirror;
 mod pack;
 mod publish;
 mod push;
@@ -26,6 +27,7 @@ mod verification;
 
 pub use client::{Client, ClientOptions};
 pub use crds::{CRDS, crds};
+pub use mirror::{Copied, Destination, Part, mirror};
 pub use publish::{Inspected, Packed, index, inspect, pack};
 pub use push::{Pushed, push};
 pub use sources::{Options, Restored, Sources};

@@ -180,7 +180,7 @@ fn archive_name(bundle: &Bundle) -> String {
 }
 
 /// Writes a file for all readers, by one rename.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(parent)?;
     file.write_all(bytes)?;

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use ::source::chunk::MAX_PACKED_BYTES;
 use ::source::index::Index;
-use ::source::redact::Redactor;
-use ::source::registry::docker_config;
+use ::source::registry::docker_config::{self, LoginError};
 use ::source::registry::manifest::{ACCEPT, BUNDLE, Layer, MAX_MANIFEST};
-use ::source::registry::reference::{self, RegistryUrl};
+use ::source::registry::reference::{self, ReferenceError, RegistryUrl};
 use ::source::registry::tags::Tags;
-use ::source::template::SecretData;
+use ::source::template::{self, SecretData};
 use ::source::versions::{Include, Selection};
 use engine::{AddonReason, Digest, Failure, FailureKind, FetchedAddon, RepositoryReason, RepositorySpec};
 use futures::stream::{self, StreamExt as _};
@@ -21,8 +20,8 @@ use tokio::time::Instant;
 
 use super::cache::{Tagged, UrlHash, Verdict};
 use super::fetch::{
-    AT_A_TIME, Fetcher, Outcome, RepositoryStop, Stop, Wanted, blocking, collect, finish, include, not_there,
-    templating,
+    AT_A_TIME, Fetcher, Outcome, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish, include,
+    not_there, templating,
 };
 use super::keys::Keys;
 use super::store::{Download, Pin};
@@ -67,6 +66,13 @@ fn fetching(message: String) -> Stop {
     Stop::Addon(AddonReason::FetchingError, message)
 }
 
+/// A registry as a configuration names it.
+#[derive(Clone, Copy)]
+struct RegistryAccess<'p> {
+    registry: &'p RegistryUrl,
+    secret: Option<&'p SecretData>,
+}
+
 impl Fetcher {
     /// Returns what is wanted of a registry. Versions that do not become modules are not fetched.
     pub(super) async fn addons_in_registry(
@@ -74,25 +80,35 @@ impl Fetcher {
         url: &str,
         (spec, keys): (&RepositorySpec, Option<&Keys>),
         secret: Option<&SecretData>,
-        redactor: &mut Redactor,
+        saying: &mut Saying,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
         let unread =
             |message: String| RepositoryStop::Repository(RepositoryReason::FetchingIndexError, message);
         let mut registry = RegistryUrl::parse(url).map_err(|error| unread(error.to_string()))?;
         if let Some(secret) = secret.filter(|_| registry.server().credentials().is_none()) {
-            let login = docker_config::of_secret(secret, &registry);
-            let (user, password) = login.map_err(|error| templating(error.to_string()))?;
-            registry = registry.with_credentials(&user, &password);
+            // A Secret may be there for the path, or for the mirror.
+            let may_be_silent = template::has_placeholder(&spec.url)
+                || self.mirrors.registry(&registry).is_ok_and(|mirror| mirror.is_some());
+            match docker_config::of_secret(secret, &registry) {
+                Ok((user, password)) => registry = registry.with_credentials(&user, &password),
+                Err(LoginError::Keys | LoginError::Host(_)) if may_be_silent => {}
+                Err(error) => return Err(templating(error.to_string())),
+            }
         }
-        *redactor = redactor.clone().with_credentials(registry.server().credentials());
-        self.allowed.check_registry(&registry).map_err(|error| unread(error.to_string()))?;
+        saying.redactor =
+            std::mem::take(&mut saying.redactor).with_credentials(registry.server().credentials());
+        let place = RegistryAccess { registry: &registry, secret };
         let mut wanted: Vec<Include> = spec.include.iter().map(include).collect();
         let names_none = wanted.is_empty();
         if names_none {
             let name = registry.own_name().map_err(|error| unread(error.to_string()))?.to_owned();
             wanted.push(Include { name, version: None, digest: None });
         }
-        let (versions, problems) = self.versions(&registry, &wanted).await?;
+        if let Some(first) = wanted.first() {
+            let asked = self.asked(place, &first.name).ok().filter(|(_, is_mirror)| *is_mirror);
+            saying.mirror = asked.map(|(mirror, _)| mirror.to_string());
+        }
+        let (versions, problems) = self.versions(place, &wanted).await?;
         if let Some(problem) = problems.values().next().filter(|_| names_none) {
             return Err(unread(format!("the versions can't be listed: {problem}")));
         }
@@ -107,9 +123,9 @@ impl Fetcher {
             );
             return Err(unread(text));
         }
-        let asking: Vec<_> = chosen.iter().map(|wanted| self.tagged_addon(&registry, keys, wanted)).collect();
+        let asking: Vec<_> = chosen.iter().map(|wanted| self.tagged_addon(place, keys, wanted)).collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
-        let (mut addons, pins) = collect(chosen.iter().zip(outcomes), redactor)?;
+        let (mut addons, pins) = collect(chosen.iter().zip(outcomes), saying)?;
         addons.extend(selection.missing.iter().map(|include| {
             let problem = problems.get(&include.name).map_or_else(
                 || {
@@ -121,22 +137,41 @@ impl Fetcher {
                 },
                 |problem| format!("the versions can't be listed: {problem}"),
             );
-            not_there(include, redactor.clean(&problem))
+            not_there(include, saying.clean(true, &problem))
         }));
         Ok((addons, pins))
     }
 
-    fn session(&self, registry: &RegistryUrl, name: &str) -> Result<Session<'_>, RegistryError> {
-        let repository = registry.bundle(name);
-        let repository = repository.map_err(|error| RegistryError::Rejected(error.to_string()))?;
-        Session::open(&self.http, &self.allowed, registry, repository, LOGIN)
+    /// Returns the URL of the repository of a bundle that is asked, with who may read it, and whether that is a mirror. User and
+    /// password go to a mirror on another server only if the Secret has them for it.
+    fn asked(&self, place: RegistryAccess<'_>, name: &str) -> Result<(RegistryUrl, bool), ReferenceError> {
+        let own = place.registry.at(&place.registry.bundle(name)?);
+        let Some(mirror) = self.mirrors.registry(&own)? else { return Ok((own, false)) };
+        if let Some(credentials) = own.server().credentials()
+            && mirror.server().is_same_server(own.server())
+        {
+            return Ok((mirror.with_credentials(credentials.user(), credentials.password()), true));
+        }
+        let login = place.secret.and_then(|secret| docker_config::of_secret_for(secret, &mirror));
+        let mirror =
+            login.map_or_else(|| mirror.clone(), |(user, word)| mirror.with_credentials(&user, &word));
+        Ok((mirror, true))
+    }
+
+    fn session(&self, place: RegistryAccess<'_>, name: &str) -> Result<Session<'_>, RegistryError> {
+        let rejected = |error: ReferenceError| RegistryError::Rejected(error.to_string());
+        let (asked, _) = self.asked(place, name).map_err(rejected)?;
+        let allowed = self.allowed.check_registry(&asked);
+        allowed.map_err(|error| RegistryError::Rejected(error.to_string()))?;
+        let repository = asked.repository().map_err(rejected)?;
+        Session::open(&self.http, &self.allowed, &asked, repository, LOGIN)
     }
 
     /// Returns the versions of each bundle that may be chosen, and why others can't be listed. Versions that are named exactly
     /// are not looked for: whether they are there is known when they are fetched.
     async fn versions(
         &self,
-        registry: &RegistryUrl,
+        place: RegistryAccess<'_>,
         wanted: &[Include],
     ) -> Result<(BTreeMap<String, BTreeSet<String>>, BTreeMap<String, String>), RepositoryStop> {
         let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -151,7 +186,7 @@ impl Fetcher {
             }
         }
         let names: Vec<&str> = unlisted.into_iter().collect();
-        let asking: Vec<_> = names.iter().map(|name| self.tags(registry, name)).collect();
+        let asking: Vec<_> = names.iter().map(|name| self.tags(place, name)).collect();
         let answers: Vec<_> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let mut problems = BTreeMap::new();
         for (name, tags) in names.into_iter().zip(answers) {
@@ -166,9 +201,9 @@ impl Fetcher {
         Ok((versions, problems))
     }
 
-    async fn tags(&self, registry: &RegistryUrl, name: &str) -> Result<Tags, RegistryError> {
+    async fn tags(&self, place: RegistryAccess<'_>, name: &str) -> Result<Tags, RegistryError> {
         let begun = Instant::now();
-        let tags = match self.session(registry, name) {
+        let tags = match self.session(place, name) {
             Ok(mut session) => session.tags().await,
             Err(error) => Err(error),
         };
@@ -176,12 +211,12 @@ impl Fetcher {
         tags
     }
 
-    async fn tagged_addon(&self, registry: &RegistryUrl, keys: Option<&Keys>, wanted: &Wanted) -> Outcome {
+    async fn tagged_addon(&self, place: RegistryAccess<'_>, keys: Option<&Keys>, wanted: &Wanted) -> Outcome {
         let line = &wanted.line;
         let loading = |problem: &String| Stop::Addon(AddonReason::LoadingError, problem.clone());
         let entry = line.outcome.as_ref().map_err(loading)?;
         let begun = Instant::now();
-        let found = self.tagged_bundle(registry, keys, wanted, entry.version.original()).await;
+        let found = self.tagged_bundle(place, keys, wanted, entry.version.original()).await;
         let outcome = match &found {
             Ok((.., false)) => "unchanged",
             Ok((.., true)) => "fetched",
@@ -195,7 +230,7 @@ impl Fetcher {
     /// Returns the bundle of a version, and whether anything was fetched for it.
     async fn tagged_bundle(
         &self,
-        registry: &RegistryUrl,
+        place: RegistryAccess<'_>,
         keys: Option<&Keys>,
         wanted: &Wanted,
         version: &str,
@@ -211,10 +246,10 @@ impl Fetcher {
                 return Ok((digest, pin, verdict, false));
             }
         }
-        let mut session = self.session(registry, &wanted.line.name).map_err(|error| stop(&error))?;
+        let mut session = self.session(place, &wanted.line.name).map_err(|error| stop(&error))?;
         let tag = reference::tag(version).map_err(|error| fetching(error.to_string()))?;
-        let url = session.repository().manifest_of(registry.server(), &tag);
-        let hash = UrlHash::of(&url);
+        let url = session.repository().manifest_of(place.registry.server(), &tag);
+        let hash = UrlHash::of(&url).with(session.server().host());
         if let Some(known) = self.cache.manifest(hash).filter(|known| is_expected(known, expected)) {
             let pin = self.store.pin(&known.bundle);
             if self.is_verified(keys, &known.bundle)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::source::mirror::Mirrors;
 use engine::{Digest, Failure, Fetched, ModuleLink, Registry, SourceKey, SourceSpec, StoreError};
 use futures::stream::{self, StreamExt as _};
 use kube::Client;
@@ -34,6 +35,8 @@ pub struct Options {
     pub config_map: String,
     /// The namespaces whose Secrets a configuration of the cluster may name.
     pub secret_namespaces: Vec<String>,
+    /// What stands in for repositories.
+    pub mirrors: Mirrors,
     /// What the connector trusts, and which hosts and URLs are allowed.
     pub trust: Trust,
     /// How many requests are in flight.
@@ -76,6 +79,7 @@ impl Sources {
             store: Arc::clone(&store),
             secrets: Arc::clone(&secrets),
             allowed,
+            mirrors: options.mirrors,
             secret_namespaces: options.secret_namespaces,
             cache: Cache::default(),
             metrics: metrics.clone(),

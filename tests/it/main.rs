@@ -69,6 +69,7 @@ mod source_archives;
 mod source_fetches;
 mod source_kills;
 mod source_losses;
+mod source_mirrors;
 mod source_publishing;
 mod source_registries;
 mod source_signatures;

@@ -129,6 +129,7 @@ impl World {
             namespace: "default".to_owned(),
             config_map: "addon-operator".to_owned(),
             secret_namespaces: Vec::new(),
+            mirrors: ::source::mirror::Mirrors::default(),
             trust: Trust { allowed, authorities: None, api_server: None, lookup },
             in_flight: 16,
             timeout: Duration::from_mins(5),

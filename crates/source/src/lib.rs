@@ -13,6 +13,7 @@
 //! - [`git`] reads what git servers send.
 //! - [`registry`] reads what registries (OCI) send, of charts and of bundles.
 //! - [`signature`] reads public keys, and what a signature is about.
+//! - [`mirror`] says what stands in for a URL.
 //! - [`redact`] takes secrets out of messages.
 
 pub mod allow;
@@ -24,6 +25,7 @@ pub mod credentials;
 pub mod digest;
 pub mod git;
 pub mod index;
+pub mod mirror;
 pub mod redact;
 pub mod registry;
 pub mod signature;

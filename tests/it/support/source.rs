@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::source::allow::{AllowList, AllowedHost};
+use ::source::mirror::Mirrors;
 use ::source::url::Protocols;
 use addon_operator::source::{Lookup, Options, Sources, Trust};
 use apiserver::ApiServer;
@@ -66,6 +67,7 @@ impl SourceFixture {
             namespace: "ops".to_owned(),
             config_map: "addon-operator".to_owned(),
             secret_namespaces: vec!["ops".to_owned()],
+            mirrors: Mirrors::default(),
             trust,
             in_flight: 16,
             timeout: Duration::from_mins(1),

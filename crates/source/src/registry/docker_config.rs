@@ -55,6 +55,11 @@ pub fn of_secret(secret: &SecretData, registry: &RegistryUrl) -> Result<UserAndP
     user.zip(text("password")).ok_or(LoginError::Keys)
 }
 
+/// Returns who the configuration of Docker in a Secret says that may read a registry, if it has one that says so.
+pub fn of_secret_for(secret: &SecretData, registry: &RegistryUrl) -> Option<UserAndPassword> {
+    of_config(secret.get(CONFIG)?, registry).ok().flatten()
+}
+
 /// Returns who a configuration of Docker says that may read a registry; `None` if it is about others.
 ///
 /// # Errors

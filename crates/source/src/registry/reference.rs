@@ -114,6 +114,22 @@ impl RegistryUrl {
         rest.split('/').next().unwrap_or_default()
     }
 
+    /// Returns the URL of a repository of this registry, with the same user and password.
+    #[must_use]
+    pub fn at(&self, repository: &RepositoryReference) -> Self {
+        let path = repository.name.clone();
+        Self { shown: format!("{OCI}{}/{path}", self.host()), path, server: self.server.clone() }
+    }
+
+    /// Returns the repository that the path names.
+    ///
+    /// # Errors
+    ///
+    /// If there is no path.
+    pub fn repository(&self) -> Result<RepositoryReference, ReferenceError> {
+        self.own_name().map(|_| RepositoryReference { name: self.path.clone() })
+    }
+
     /// Returns the name of the only bundle that the URL can mean: the last part of its path.
     ///
     /// # Errors
