@@ -298,6 +298,7 @@ const TRIED: &[&str] = &[
     "examples/305-expired-configmaps/README.md",
     "examples/306-small-controllers/README.md",
     "examples/401-source/README.md",
+    "examples/402-signed-source/README.md",
     "examples/403-catalogue/README.md",
     "examples/501-validating/README.md",
     "examples/502-mutating/README.md",
@@ -381,6 +382,15 @@ fn the_commands_of_the_examples_of_webhooks_work() {
 #[test]
 fn the_commands_of_the_example_of_a_module_source_work() {
     try_out("examples/401-source/README.md");
+}
+
+#[test]
+fn the_commands_of_the_example_of_a_signed_source_work() {
+    if !has("openssl") {
+        eprintln!("skipped: examples/402-signed-source/README.md needs openssl");
+        return;
+    }
+    try_out("examples/402-signed-source/README.md");
 }
 
 #[test]
