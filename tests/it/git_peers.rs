@@ -10,15 +10,15 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::Bundle;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
+use crate::support::peer::{Running, forward, start};
 use crate::support::repository::issue;
 use crate::support::server;
 use crate::support::source::{SourceFixture, bundle, key, repository_problem, spec};
@@ -26,15 +26,8 @@ use crate::support::source::{SourceFixture, bundle, key, repository_problem, spe
 /// Who may read the repositories, as nginx knows it.
 const USERS: &str = "joe:{PLAIN}hunter2\n";
 
-/// Programs that are ended with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+/// What has to be installed.
+const INSTALL: &str = "git, nginx-light and fcgiwrap";
 
 /// A server of git repositories on loopback.
 struct GitServer {
@@ -42,21 +35,6 @@ struct GitServer {
     authority: String,
     port: u16,
     _programs: Vec<Running>,
-}
-
-fn start(program: &str, arguments: &[&str]) -> Running {
-    let places = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("PATH", places)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let started = command.spawn();
-    Running(
-        started.unwrap_or_else(|error| panic!("{program}: {error} (install git, nginx-light and fcgiwrap)")),
-    )
 }
 
 fn git(directory: &Path, arguments: &[&str]) -> String {
@@ -109,27 +87,15 @@ impl GitServer {
         fs::write(&file, config).unwrap();
         let file = file.display().to_string();
         let programs = vec![
-            start("fcgiwrap", &["-c", "4", "-s", &format!("unix:{root}/fastcgi.sock")]),
-            start("nginx", &["-c", &file, "-e", &format!("{root}/errors"), "-p", &root.to_string()]),
+            start(INSTALL, "fcgiwrap", &["-c", "4", "-s", &format!("unix:{root}/fastcgi.sock")]),
+            start(INSTALL, "nginx", &["-c", &file, "-e", &format!("{root}/errors"), "-p", &root.to_string()]),
         ];
         for socket in ["fastcgi.sock", "https.sock"] {
             let socket = dir.path().join(socket);
             server::until("nginx and fcgiwrap", || UnixStream::connect(&socket).is_ok()).await;
         }
         // nginx can't say which port it got, so it has none.
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let socket = dir.path().join("https.sock");
-        tokio::spawn(async move {
-            while let Ok((mut from, _)) = listener.accept().await {
-                let socket = socket.clone();
-                tokio::spawn(async move {
-                    if let Ok(mut to) = tokio::net::UnixStream::connect(&socket).await {
-                        let _ = tokio::io::copy_bidirectional(&mut from, &mut to).await;
-                    }
-                });
-            }
-        });
+        let port = forward(dir.path().join("https.sock")).await;
         Self { dir, authority: issued.authority, port, _programs: programs }
     }
 

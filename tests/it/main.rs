@@ -57,6 +57,7 @@ mod process_faults;
 mod processes;
 mod reconcile;
 mod reference;
+mod registry_peers;
 mod release_places;
 mod reload;
 mod replay;

@@ -1,0 +1,216 @@
+//! Sources beside a registry that we did not write (Debian: `docker-registry`), with TLS and a password: pushed to by `source push`
+//! and by another client, mirrored, and fetched from.
+//!
+//! They are asked for: `.ci/run` does, or `cargo test --test it registry_peers -- --ignored`. The other client is the Python package
+//! `oras`, in the directory that `ORAS_PYTHON` names.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{Include, RepositorySpec, SecretName, SourceSpec};
+use http::Method;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::peer::{Running, forward, start};
+use crate::support::program::Workspace;
+use crate::support::registry::BUNDLE;
+use crate::support::repository::{Packed, issue, module};
+use crate::support::server;
+use crate::support::source::{SourceFixture, bundle, key, repository_problem, spec, spec_of};
+
+/// Who may use the registry, as `htpasswd -B` writes it: joe, hunter2.
+const USERS: &str = "joe:$2y$04$cq84ZdHBGHINkn1j117Z0OJDe8Xe2ZeNKxcR0e9rbWt7uIeR7LADC\n";
+
+/// What the other client does: it knows nothing of bundles.
+const PUSH: &str = "
+import sys, oras.client
+host, target, file = sys.argv[1:]
+client = oras.client.OrasClient(hostname=host, auth_backend='basic')
+client.auth.set_basic_auth('joe', 'hunter2')
+client.push(target=host + '/' + target, files=[file], disable_path_validation=True, quiet=True)
+";
+
+struct Registry {
+    dir: TempDir,
+    authority: String,
+    port: u16,
+    _program: Running,
+}
+
+impl Registry {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().display();
+        let issued = issue(&[]);
+        for (name, text) in [
+            ("certificate.pem", issued.certificate.pem()),
+            ("key.pem", issued.key.serialize_pem()),
+            ("authority.pem", issued.authority.clone()),
+            ("users", USERS.to_owned()),
+        ] {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        let config = format!(
+            "version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\n\
+             storage: {{filesystem: {{rootdirectory: {root}/data}}, maintenance: {{uploadpurging: {{enabled: false}}}}}}\n\
+             auth: {{htpasswd: {{realm: test, path: {root}/users}}}}\n\
+             http: {{net: unix, addr: {root}/https.sock, relativeurls: true, secret: x,\n\
+             tls: {{certificate: {root}/certificate.pem, key: {root}/key.pem}}}}\n"
+        );
+        let file = dir.path().join("config.yml");
+        fs::write(&file, config).unwrap();
+        let program = start("docker-registry", "docker-registry", &["serve", &file.display().to_string()]);
+        let socket = dir.path().join("https.sock");
+        server::until("docker-registry", || UnixStream::connect(&socket).is_ok()).await;
+        let port = forward(socket).await;
+        Self { authority: issued.authority, dir, port, _program: program }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("oci://localhost:{}{path}", self.port)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    /// Writes who may use it, as `docker login` does.
+    fn docker_config(&self) -> String {
+        let auth = STANDARD.encode("joe:hunter2");
+        let config = json!({"auths": {format!("localhost:{}", self.port): {"auth": auth}}}).to_string();
+        fs::write(self.dir.path().join("config.json"), &config).unwrap();
+        config
+    }
+
+    async fn world(&self) -> SourceFixture {
+        let world = SourceFixture::trusting(&self.authority, &[]).await;
+        let data = json!({".dockerconfigjson": self.docker_config()});
+        let secret = json!({"metadata": {"name": "registry"}, "stringData": data});
+        server::ok(&world.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+        world
+    }
+}
+
+fn of(url: String, include: Vec<Include>) -> SourceSpec {
+    let secret = Some(SecretName { namespace: "ops".to_owned(), name: "registry".to_owned() });
+    spec_of(vec![RepositorySpec { url, secret, include }])
+}
+
+fn any(name: &str) -> Include {
+    Include { name: name.to_owned(), version: None, digest: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs docker-registry"]
+async fn what_is_pushed_to_a_real_registry_is_fetched_from_it() {
+    let registry = Registry::new().await;
+    let workspace = Workspace::new();
+    let (ca, config) = (registry.file("authority.pem"), registry.file("config.json"));
+    registry.docker_config();
+    fs::write(workspace.path().join("web.tgz"), module("web", "1.0.0+3", "hello")).unwrap();
+    let to = registry.url("/addons");
+    let ask = |arguments: &[&str]| tokio::task::block_in_place(|| workspace.ask(arguments));
+    let push = ["source", "push", "web.tgz", &to, "--ca", &ca];
+    let (code, said) = ask(&push);
+    assert_ne!(code, 0);
+    assert!(said.contains("401 Unauthorized: it wants user and password"), "{said}");
+    let known = [push.as_slice(), &["--registry-config", &config]].concat();
+    for _ in 0..2 {
+        let (code, said) = ask(&known);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.starts_with(&format!("{to}/web:1.0.0_3 sha256:")), "{said}");
+    }
+    let world = registry.world().await;
+    let fetched = world.sources().fetch(&key(), &of(to.clone(), vec![any("web")])).await.unwrap();
+    assert_eq!(bundle(&fetched).version, "1.0.0+3");
+    let (_, said) =
+        repository_problem(&world.sources().fetch(&key(), &spec(&[format!("{to}/web")])).await.unwrap());
+    assert!(said.contains("name that in secretRef"), "{said}");
+    // The same registry has the mirror, below another path.
+    let copy = registry.url("/copy");
+    let mirror =
+        ["source", "mirror", &to, &copy, "--include", "web", "--ca", &ca, "--registry-config", &config];
+    let (code, said) = ask(&mirror);
+    assert_eq!(code, 0, "{said}");
+    let fetched = world.sources().fetch(&key(), &of(format!("{copy}/web"), Vec::new())).await.unwrap();
+    assert_eq!(bundle(&fetched).version, "1.0.0+3");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs docker-registry and the Python package oras"]
+async fn what_another_client_pushed_is_a_bundle_if_it_has_the_type() {
+    #[expect(clippy::disallowed_methods, reason = "where the other client is, is said from outside")]
+    let oras = std::env::var_os("ORAS_PYTHON");
+    let Some(oras) = oras else {
+        eprintln!("skipped: ORAS_PYTHON names no directory with the Python package oras");
+        return;
+    };
+    let registry = Registry::new().await;
+    let packed = registry.dir.path().join("web-1.0.0.tgz");
+    fs::write(&packed, module("web", "1.0.0", "hello")).unwrap();
+    let file = format!("{}:{BUNDLE}", packed.display());
+    let mut command = Command::new("python3");
+    command.args(["-c", PUSH, &format!("localhost:{}", registry.port), "addons/web:1.0.0", &file]);
+    command.env("PYTHONPATH", oras).env("REQUESTS_CA_BUNDLE", registry.file("authority.pem"));
+    command.env("HOME", registry.dir.path()).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let world = registry.world().await;
+    let fetched =
+        world.sources().fetch(&key(), &of(registry.url("/addons"), vec![any("web")])).await.unwrap();
+    assert_eq!(bundle(&fetched).name.as_str(), "web");
+}
+
+/// Returns the middle one of three measurements.
+fn middle(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs docker-registry and curl, and measures"]
+async fn a_pull_of_five_mebibytes_takes_about_as_long_as_curl_needs() {
+    let registry = Registry::new().await;
+    registry.docker_config();
+    let workspace = Workspace::new();
+    let mut noise = vec![0; 5 << 20];
+    StdRng::seed_from_u64(1).fill_bytes(&mut noise);
+    let mut packed = Packed::new();
+    let meta = "id: id-web\nname: web\nversion: 1.0.0\ndescription: A test.\ndisplayName: Test\n";
+    packed.file("meta.yaml", 0o644, meta.as_bytes());
+    packed.file("hooks/run.sh", 0o755, b"#!/bin/sh\n");
+    packed.file("noise", 0o644, &noise);
+    fs::write(workspace.path().join("web.tgz"), packed.finish()).unwrap();
+    let (ca, config) = (registry.file("authority.pem"), registry.file("config.json"));
+    let to = registry.url("");
+    let push = ["source", "push", "web.tgz", &to, "--ca", &ca, "--registry-config", &config];
+    let (code, said) = tokio::task::block_in_place(|| workspace.ask(&push));
+    assert_eq!(code, 0, "{said}");
+    let digest = said.split(' ').nth(1).unwrap().to_owned();
+    let blob = format!("https://localhost:{}/v2/web/blobs/{digest}", registry.port);
+    let (mut pulls, mut curls) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let world = registry.world().await;
+        let sources = world.sources();
+        let begun = Instant::now();
+        bundle(&sources.fetch(&key(), &of(registry.url("/web"), Vec::new())).await.unwrap());
+        pulls.push(begun.elapsed());
+        let mut curl = Command::new("curl");
+        curl.args(["-sSf", "-u", "joe:hunter2", "--cacert", &ca, "-o", &registry.file("blob"), &blob]);
+        let begun = Instant::now();
+        let status = tokio::task::spawn_blocking(move || curl.status()).await.unwrap().unwrap();
+        curls.push(begun.elapsed());
+        assert!(status.success());
+    }
+    let (pull, curl) = (middle(pulls), middle(curls));
+    // This build is not optimised, and other tests may run: it says how long it took, and fails only if something is badly wrong.
+    println!("pull and check of 5 MiB: {pull:?}, curl of the blob: {curl:?}");
+    assert!(pull < curl * 100 + Duration::from_secs(5), "{pull:?} {curl:?}");
+}
