@@ -3,6 +3,7 @@
 //! It is long because each adapter is made here once, and nowhere else.
 
 mod beginning;
+mod broker;
 mod election;
 pub(crate) mod repositories;
 pub(crate) mod sources;
@@ -365,10 +366,13 @@ impl Operator {
             };
         let webhooks = webhooks::of(around).await?;
         config_of_engine.webhooks = webhooks.as_ref().map(|it| webhooks::config(settings, it));
+        let broker = broker::of(around).await?;
+        config_of_engine.has_broker = broker.is_some();
+        let answering = broker::Answering::begin(broker.as_ref(), &channels.0);
         let loader = Arc::clone(&host.loader);
         config_of_engine.election = election::config(settings);
         let lease = election::lease(around, config_of_engine.election.as_ref());
-        let adapters = Adapters { lease, webhooks, ..wire(around, config, parts, host) };
+        let adapters = Adapters { lease, webhooks, broker, ..wire(around, config, parts, host) };
         let last_events = adapters.events.written();
         let effects = effects(adapters);
         let [values, secret_values] = user_values.first.clone();
@@ -385,6 +389,7 @@ impl Operator {
         let stopped =
             driver::drive(engine, effects, channels, started, shutdown, settings.shutdown_timeout).await;
         following.iter().for_each(JoinHandle::abort);
+        drop(answering);
         drop(files);
         if let Stopped::Aborted(abort) = stopped {
             return election::aborted(around, abort);
@@ -421,6 +426,7 @@ pub(crate) fn wire(around: &Surroundings, config: ConfigSources, parts: Parts, h
         clock: host.clock,
         lease: None,
         webhooks: None,
+        broker: None,
         telemetry: parts.telemetry,
         running: Running::default(),
         memory: host.memory,
@@ -510,6 +516,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         source_relist: settings.sources.relist,
         source_retry: settings.sources.retry,
         webhooks: None,
+        has_broker: false,
         election: None,
         chart_workers: 0,
         are_repository_kinds_served: true,

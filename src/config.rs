@@ -1,5 +1,6 @@
 //! The configuration: flags before environment before defaults, checked as a whole.
 
+mod broker;
 mod election;
 mod options;
 mod parameters;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+pub use broker::BrokerSettings;
 pub use election::{ElectionMode, ElectionSettings};
 pub use options::{DURATION, SECTIONS, Setting, settings};
 pub use parameters::{Parameter, ParameterError, Parameters};

@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, LeaseRecord,
-    Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName, ReleaseTarget, ResolveRequest,
-    Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput,
-    WebhookRegistration,
+    Basis, BrokerRegistration, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind,
+    IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry,
+    ReleaseName, ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec,
+    StoreError, StoreRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
+use crate::broker::Broker;
 use crate::driver::{Effects, Inbox};
 use crate::helm::{Cancellation, CredentialsRun, ReleaseRun, ReleaseTargets};
 use crate::hook::{HookRun, HookRunner, ScriptRun};
@@ -59,6 +60,8 @@ pub struct Adapters {
     pub lease: Option<Arc<LeaseObject>>,
     /// Takes reviews of the API server, if hooks may answer them.
     pub webhooks: Option<Arc<Webhooks>>,
+    /// Answers platforms, if they may ask.
+    pub broker: Option<Arc<Broker>>,
     /// Writes logs and metrics.
     pub telemetry: Arc<Telemetry>,
     /// What runs and can be cancelled.
@@ -143,6 +146,9 @@ impl Effects for Adapters {
             Effect::Announce(announcement) => self.events.record(announcement),
             // The driver itself answers commands and ends.
             Effect::Abort(_) | Effect::AnswerCommand { .. } | Effect::Exit => {}
+            Effect::AnswerBroker { id, answer } => {
+                self.broker.iter().for_each(|broker| broker.answer(id, answer.clone()));
+            }
             Effect::AnswerReview { id, outcome } => {
                 self.webhooks.iter().for_each(|webhooks| webhooks.answer(id, outcome.clone()));
             }
@@ -162,6 +168,7 @@ impl Effects for Adapters {
             }
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
             Effect::LoadModules { run, registry, lost } => self.load_modules(run, (registry, lost), inbox),
+            Effect::KeepInstances { run, text } => self.keep_instances(run, text, inbox),
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
             Effect::ForgetRelease { module, target } => self.helm.forget(&target, &module),
             Effect::ListReleases { run, targets } => self.list_releases(run, targets, inbox),
@@ -172,7 +179,9 @@ impl Effects for Adapters {
             Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
             Effect::Restore { run, known, has_pins } => self.restore(run, (known, has_pins), inbox),
+            Effect::ReadInstances { run } => self.read_instances(run, inbox),
             Effect::ReadLease { run } => self.read_lease(run, inbox),
+            Effect::RegisterBrokers { run, registration } => self.register_brokers(run, registration, inbox),
             Effect::RegisterWebhooks { run, registration } => {
                 self.register_webhooks(run, registration, inbox);
             }
@@ -510,6 +519,42 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::WebhooksRegistered { run, outcome: Err(failure) });
     }
 
+    fn read_instances(&self, run: RunId, inbox: &Inbox) {
+        let broker = self.broker.clone();
+        let work = async move {
+            let outcome = match broker {
+                Some(broker) => broker.instances().await,
+                None => Err(no_broker()),
+            };
+            Event::InstancesRead { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::InstancesRead { run, outcome: Err(failure) });
+    }
+
+    fn keep_instances(&self, run: RunId, text: ConfigText, inbox: &Inbox) {
+        let broker = self.broker.clone();
+        let work = async move {
+            let outcome = match broker {
+                Some(broker) => broker.keep(&text).await,
+                None => Err(no_broker()),
+            };
+            Event::InstancesKept { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::InstancesKept { run, outcome: Err(failure) });
+    }
+
+    fn register_brokers(&self, run: RunId, registration: Arc<BrokerRegistration>, inbox: &Inbox) {
+        let broker = self.broker.clone();
+        let work = async move {
+            let outcome = match broker {
+                Some(broker) => broker.register(&registration).await,
+                None => Err(no_broker()),
+            };
+            Event::BrokersRegistered { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::BrokersRegistered { run, outcome: Err(failure) });
+    }
+
     fn list_releases(&self, run: RunId, targets: Vec<ReleaseTarget>, inbox: &Inbox) {
         let helm = Arc::clone(&self.helm);
         let work = async move { Event::ReleasesListed { run, outcome: helm.list(&targets).await } };
@@ -533,6 +578,11 @@ impl Adapters {
         let work = async move { Event::CrdsEnsured { run, outcome: helm.ensure_crds(&module).await } };
         spawn(inbox, work, move |failure| Event::CrdsEnsured { run, outcome: Err(failure) });
     }
+}
+
+fn no_broker() -> Failure {
+    Failure::new(FailureKind::Bug, "the broker is asked for, but it is switched off")
+        .advise("report this together with the log of the last minute")
 }
 
 fn no_webhooks() -> Failure {

@@ -1,6 +1,7 @@
 //! The addon operator: adapters around the pure engine.
 
 pub mod app;
+pub mod broker;
 pub mod cli;
 pub mod cluster;
 pub mod config;

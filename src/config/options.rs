@@ -254,6 +254,14 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         N "webhook-concurrency" = "16", ["ADDON_OPERATOR_WEBHOOK_CONCURRENCY"],
             "How many hooks answer the API server at a time, beside the queues";
     }
+    "Broker" => {
+        ADDR "osb-listen" = "", ["ADDON_OPERATOR_OSB_LISTEN"],
+            "Address where platforms of the Open Service Broker API find the addons of module sources as services, such as :8081; no broker if empty";
+        NAME "osb-secret" = "addon-operator-broker", ["ADDON_OPERATOR_OSB_SECRET"],
+            "Secret in the operator's namespace with the username and password of platforms";
+        URL "osb-url" = "", ["ADDON_OPERATOR_OSB_URL"],
+            "Address under which Service Catalog reaches the broker; that of the Service addon-operator-broker if empty";
+    }
     "Debugging" => {
         FILE "debug-unix-socket" = "/var/run/addon-operator/debug.socket", ["DEBUG_UNIX_SOCKET"],
             "Socket of the debugging commands";

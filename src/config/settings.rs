@@ -7,6 +7,7 @@ use std::time::Duration;
 use engine::Extenders;
 use engine::hook::HookLimits;
 
+use super::broker::BrokerSettings;
 use super::election::ElectionSettings;
 use super::webhooks::WebhookSettings;
 use super::{ConfigError, Environment, OptionSources, parse_bool, parse_duration};
@@ -23,6 +24,8 @@ pub struct Settings {
     pub election: ElectionSettings,
     /// How the API server asks hooks.
     pub webhooks: WebhookSettings,
+    /// How platforms ask the broker.
+    pub broker: BrokerSettings,
     /// How charts come from repositories.
     pub charts: ChartSettings,
     /// The directory with global hooks.
@@ -183,6 +186,7 @@ impl Settings {
             sources: SourceSettings::new(given)?,
             election: ElectionSettings::new(given)?,
             webhooks: WebhookSettings::new(given)?,
+            broker: BrokerSettings::new(given)?,
             charts: ChartSettings::new(given)?,
             global_hooks_dir: text("global-hooks-dir").into(),
             global_hooks_optional: false,

@@ -10,6 +10,7 @@ use source::bundle::{ChartBundle, Content, Entry, META, Tree};
 use values::preset::{Preset, Presets};
 use walkdir::WalkDir;
 
+use super::offer;
 use crate::regular_file;
 
 /// What a chart bundle is as a module.
@@ -37,7 +38,7 @@ pub(super) fn read(root: &Path) -> Result<BundledChart, Failure> {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         failed(problems.join("; "))
     })?;
-    let mut plans = Plans::default();
+    let mut plans = Plans { offer: offer::read(root), ..Plans::default() };
     let mut presets = Vec::with_capacity(bundle.plans.len());
     for plan in bundle.plans {
         let name: Arc<str> = plan.name.into();

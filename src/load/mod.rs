@@ -9,6 +9,7 @@ mod mapping;
 mod module;
 mod module_dirs;
 mod module_file;
+mod offer;
 mod options;
 mod temporary_files;
 mod walk;

@@ -22,6 +22,7 @@ use super::hooks::{Candidate, candidates};
 use super::mapping::read_mapping;
 use super::module_dirs::Entry;
 use super::module_file::ModuleFile;
+use super::offer;
 use super::options::LoadOptions;
 use crate::regular_file;
 
@@ -147,7 +148,10 @@ pub(super) fn read(
     };
     match &entry.bundle {
         // Remote code does not switch itself on: the engine knows whether it may.
-        Some(digest) => module.origin = Origin::Bundle { digest: digest.clone(), enabled: own.enabled },
+        Some(digest) => {
+            module.origin = Origin::Bundle { digest: digest.clone(), enabled: own.enabled };
+            module.plans.offer = offer::read(path);
+        }
         None => module.enabled = own.enabled.or(module.enabled),
     }
     let result = broken.map_or(Ok(()), Err).and_then(|()| {

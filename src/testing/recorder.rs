@@ -131,13 +131,16 @@ impl Recording {
             | Effect::FetchIndex { run, .. }
             | Effect::FetchSource { run, .. }
             | Effect::KeepBundles { run, .. }
+            | Effect::KeepInstances { run, .. }
             | Effect::ListReleases { run, .. }
             | Effect::LoadModule { run, .. }
             | Effect::LoadModules { run, .. }
             | Effect::MendObject { run, .. }
             | Effect::PatchObjects { run, .. }
             | Effect::PinPackage { run, .. }
+            | Effect::ReadInstances { run }
             | Effect::ReadLease { run }
+            | Effect::RegisterBrokers { run, .. }
             | Effect::RegisterWebhooks { run, .. }
             | Effect::ResolveChart { run, .. }
             | Effect::Restore { run, .. }
@@ -161,6 +164,7 @@ impl Recording {
             Effect::Notify(notice) => self.noticed(notice),
             Effect::Abort(_)
             | Effect::Announce(_)
+            | Effect::AnswerBroker { .. }
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
             | Effect::AwaitReadiness { .. }
@@ -206,13 +210,16 @@ impl Recording {
                 self.under_way.remove(run);
                 self.hooks_took += usage.map(|usage| usage.took).unwrap_or_default();
             }
-            Event::BundlesDropped { run, .. }
+            Event::BrokersRegistered { run, .. }
+            | Event::BundlesDropped { run, .. }
             | Event::BundlesKept { run, .. }
             | Event::ChartResolved { run, .. }
             | Event::ConfigSaved { run, .. }
             | Event::CredentialsWritten { run, .. }
             | Event::CrdsEnsured { run, .. }
             | Event::IndexFetched { run, .. }
+            | Event::InstancesKept { run, .. }
+            | Event::InstancesRead { run, .. }
             | Event::LeaseRead { run, .. }
             | Event::LeaseWritten { run, .. }
             | Event::ModuleLoaded { run, .. }
@@ -237,7 +244,8 @@ impl Recording {
             Event::KindVanished { monitor, .. } | Event::WatchFailed { monitor, .. } => {
                 self.unlisted.remove(monitor);
             }
-            Event::CatalogChanged { .. }
+            Event::BrokerAsked { .. }
+            | Event::CatalogChanged { .. }
             | Event::CatalogRejected { .. }
             | Event::ChartMapsLost { .. }
             | Event::Commanded { .. }

@@ -90,8 +90,19 @@ const PURE: &[(&str, &[&str])] = &[
 const LONG_FILE: usize = 500;
 
 /// Adapters, which do not know each other.
-const ADAPTERS: &[&str] =
-    &["helm", "hook", "http", "kube", "load", "repository", "schedule", "source", "telemetry", "webhook"];
+const ADAPTERS: &[&str] = &[
+    "broker",
+    "helm",
+    "hook",
+    "http",
+    "kube",
+    "load",
+    "repository",
+    "schedule",
+    "source",
+    "telemetry",
+    "webhook",
+];
 
 /// What an adapter may use beside itself: leaves, and the inbox of the driver.
 const SHARED: &[&str] = &[
@@ -154,6 +165,7 @@ const ENGINE: &[&str] = &[
     "source",
     "repository",
     "webhook",
+    "broker",
     "election",
     "command",
     "engine",

@@ -37,7 +37,7 @@ metadata: {name: {{ include "cache.name" . }}}
 spec: {clusterIP: 10.0.0.77, selector: {app: cache}, ports: [{name: main, port: 6379}]}
 "#;
 
-const BIND: &str = r#"
+pub(crate) const BIND: &str = r#"
 credential:
 - name: URI
   value: "cache://{{ include "cache.name" . }}.{{ .Release.Namespace }}/{{ .Values.size }}"
@@ -53,7 +53,7 @@ const SCHEMA: &str = r#"{"$schema": "http://json-schema.org/draft-04/schema#", "
     "properties": {"size": {"type": "integer", "minimum": 0, "exclusiveMinimum": true}}}"#;
 
 /// Returns a bundle with the plans micro and big; big has credentials.
-fn cache(bind: &str) -> Vec<u8> {
+pub(crate) fn cache(bind: &str) -> Vec<u8> {
     let mut packed = Packed::new();
     let mut file = |name: &str, text: &str| packed.file(name, 0o644, text.as_bytes());
     file("meta.yaml", META);

@@ -9,6 +9,7 @@
 
 mod architecture;
 mod asking;
+mod broker;
 mod chart_bundles;
 mod chart_kills;
 mod chart_losses;

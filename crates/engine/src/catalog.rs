@@ -187,6 +187,38 @@ pub struct Plans {
     pub presets: Arc<Presets>,
     /// The template of the credentials of each that has some: its file, by the name of the plan.
     pub credentials: BTreeMap<Arc<str>, Arc<str>>,
+    /// What its bundle says to platforms, if it comes from a bundle.
+    pub offer: Option<Arc<Offer>>,
+}
+
+/// What a bundle says of itself to platforms that ask the broker, as its `meta.yaml` has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Offer {
+    /// One sentence.
+    pub description: Arc<str>,
+    /// Words by which it is found.
+    pub tags: Vec<Arc<str>>,
+    /// What it asks of platforms.
+    pub requires: Vec<Arc<str>>,
+    /// What people see, in the words of the Open Service Broker API; an object.
+    pub metadata: Arc<Value>,
+    /// What its plans say of themselves.
+    pub plans: Vec<OfferedPlan>,
+}
+
+/// What a plan says of itself to platforms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfferedPlan {
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name that picks it.
+    pub name: Arc<str>,
+    /// One sentence.
+    pub description: Arc<str>,
+    /// The name for people.
+    pub display_name: Arc<str>,
+    /// Whether it costs nothing, if it says so.
+    pub free: Option<bool>,
 }
 
 /// Where the files of a module come from. The loader knows: it follows the link of a bundle.

@@ -13,6 +13,7 @@ use crate::time::Time;
 
 /// Settings of the [`Engine`](crate::Engine).
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is on or off")]
 pub struct Config {
     /// The namespace of the ConfigMap and of all releases.
     pub namespace: String,
@@ -66,6 +67,8 @@ pub struct Config {
     pub quote_values: bool,
     /// How the API server asks hooks; `None` if it never does.
     pub webhooks: Option<WebhookConfig>,
+    /// Whether platforms may ask for what there is, and make instances of it.
+    pub has_broker: bool,
     /// How operators of one namespace are kept apart; `None` if nothing does that.
     pub election: Option<ElectionConfig>,
 }
@@ -163,6 +166,7 @@ impl Default for Config {
             time_zone: TimeZone::UTC,
             quote_values: false,
             webhooks: None,
+            has_broker: false,
             election: None,
         }
     }

@@ -44,3 +44,13 @@ impl fmt::Display for ConfigObject {
         f.write_str(self.kind())
     }
 }
+
+/// A text of users, or one that holds what they gave.
+#[derive(Clone, Eq, PartialEq)]
+pub struct ConfigText(pub String);
+
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConfigText({} bytes)", self.0.len())
+    }
+}

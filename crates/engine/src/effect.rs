@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::addon::{Digest, Registry, SourceKey, SourceReference, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
-use crate::config_object::ConfigObject;
+use crate::config_object::{ConfigObject, ConfigText};
 use crate::drift_settings::DriftSettings;
 use crate::enabled::EnabledModules;
 use crate::failure::Failure;
@@ -21,7 +21,8 @@ use crate::hook::snapshot::Key;
 use crate::hook::{MonitorSpec, RunContexts};
 use crate::lease::LeaseRecord;
 use crate::name::{
-    CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
+    BrokerCallId, CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId,
+    RunId, TaskId,
 };
 use crate::notice::Notice;
 use crate::package::{IndexRequest, Pin, RepositoryKey, ResolveRequest, StoreRequest};
@@ -39,6 +40,13 @@ pub enum Effect {
     Abort(Abort),
     /// Write a Kubernetes Event. Never answered.
     Announce(Announcement),
+    /// Answer a platform.
+    AnswerBroker {
+        /// Which call.
+        id: BrokerCallId,
+        /// What is answered.
+        answer: BrokerAnswer,
+    },
     /// Tell who gave a command what came of it.
     AnswerCommand {
         /// Which command.
@@ -120,6 +128,13 @@ pub enum Effect {
         /// The bundles of it that could not be restored: they were missing before, and are no reason to fail.
         lost: Vec<Digest>,
     },
+    /// Write down the instances of the broker. Answered by [`InstancesKept`](crate::Event::InstancesKept).
+    KeepInstances {
+        /// This attempt.
+        run: RunId,
+        /// All of them. It holds secrets.
+        text: ConfigText,
+    },
     /// List the releases that carry our owner label.
     ListReleases {
         /// The attempt.
@@ -166,10 +181,23 @@ pub enum Effect {
         /// The changes.
         patches: Arc<[ObjectPatch]>,
     },
+    /// Read the instances of the broker. Answered by [`InstancesRead`](crate::Event::InstancesRead).
+    ReadInstances {
+        /// This attempt.
+        run: RunId,
+    },
     /// Read the Lease.
     ReadLease {
         /// The attempt.
         run: RunId,
+    },
+    /// Tell Service Catalog which brokers there are, if there is one. Answered by
+    /// [`BrokersRegistered`](crate::Event::BrokersRegistered).
+    RegisterBrokers {
+        /// This attempt.
+        run: RunId,
+        /// All of it.
+        registration: Arc<BrokerRegistration>,
     },
     /// Make the API server ask for reviews, or not ask any more.
     RegisterWebhooks {
@@ -356,6 +384,45 @@ pub enum Abort {
     AnotherOperator(Arc<str>),
 }
 
+/// What is answered to a platform.
+#[derive(Clone, Eq, PartialEq)]
+pub struct BrokerAnswer {
+    /// The status of HTTP.
+    pub status: u16,
+    /// What comes with it.
+    pub body: BrokerBody,
+}
+
+/// The body of an answer to a platform.
+#[derive(Clone, Eq, PartialEq)]
+pub enum BrokerBody {
+    /// The credentials in a Secret, which are not known to the engine.
+    Credentials {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        secret: String,
+    },
+    /// An object.
+    Json(Arc<Value>),
+}
+
+// It can hold secrets.
+impl fmt::Debug for BrokerAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BrokerAnswer").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// What Service Catalog is to know of the broker. What is offered stands for itself by a number.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct BrokerRegistration {
+    /// What is offered to the cluster; `None` if there is to be no broker of the cluster.
+    pub cluster: Option<String>,
+    /// What is offered to each namespace that has a broker.
+    pub namespaces: BTreeMap<Arc<str>, String>,
+}
+
 /// Why a review has no response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReviewRefusal {
@@ -439,10 +506,6 @@ pub struct ModuleValues {
     pub config: Arc<Value>,
 }
 
-/// The text of a key of the ConfigMap.
-#[derive(Clone, Eq, PartialEq)]
-pub struct ConfigText(pub String);
-
 /// What the new text of a key of the ConfigMap was made from. A write must not undo what somebody else wrote since.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Basis {
@@ -477,6 +540,7 @@ impl Effect {
             | Self::WriteCredentials { values, .. } => Some(values),
             Self::Abort(_)
             | Self::Announce(_)
+            | Self::AnswerBroker { .. }
             | Self::AnswerCommand { .. }
             | Self::AnswerReview { .. }
             | Self::AwaitRepositoryKinds
@@ -489,13 +553,16 @@ impl Effect {
             | Self::FetchSource { .. }
             | Self::ForgetRelease { .. }
             | Self::KeepBundles { .. }
+            | Self::KeepInstances { .. }
             | Self::ListReleases { .. }
             | Self::LoadModule { .. }
             | Self::LoadModules { .. }
             | Self::MendObject { .. }
             | Self::Notify(_)
             | Self::PatchObjects { .. }
+            | Self::ReadInstances { .. }
             | Self::ReadLease { .. }
+            | Self::RegisterBrokers { .. }
             | Self::RegisterWebhooks { .. }
             | Self::ServeWebhooks { .. }
             | Self::PinPackage { .. }
@@ -533,12 +600,6 @@ impl fmt::Debug for ValuesInput {
 impl fmt::Debug for ModuleValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModuleValues").field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for ConfigText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ConfigText({} bytes)", self.0.len())
     }
 }
 

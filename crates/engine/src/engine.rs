@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::addon::{Digest, Fetched, Registry, SourceKey, SourcePlan, SourceSpec};
 use crate::binding::Bindings;
+use crate::broker::{Broker, Standing};
 use crate::catalog::{Catalog, Module};
 use crate::cause::Cause;
 use crate::command;
@@ -52,6 +53,7 @@ pub struct Engine {
     sources: Sources,
     repositories: Repositories,
     webhooks: Webhooks,
+    broker: Broker,
     candidate: Candidate,
     life: Life,
     /// Whether it has begun to act.
@@ -135,6 +137,7 @@ impl Engine {
             sources: Sources::new(Arc::clone(&config), registry.clone()),
             repositories: Repositories::new(Arc::clone(&config), pins),
             webhooks: Webhooks::new(Arc::clone(&config)),
+            broker: Broker::new(Arc::clone(&config)),
             candidate: Candidate::new(Arc::clone(&config)),
             config,
             life: Life::New,
@@ -183,6 +186,7 @@ impl Engine {
             sources,
             repositories,
             webhooks,
+            broker,
             candidate,
             cx,
             ..
@@ -190,6 +194,15 @@ impl Engine {
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
             Event::Started => self.begin(),
+            Event::BrokerAsked { id, request } => {
+                let standing = match self.life {
+                    Life::Running => Standing::Leading,
+                    Life::Standby => Standing::Standby,
+                    Life::New | Life::Draining | Life::Stopped | Life::Aborted => Standing::Away,
+                };
+                broker.asked((sources, modules), &mut lower, (id, &request), standing);
+            }
+            Event::BrokersRegistered { run, outcome } => broker.registered(lower.cx, run, outcome),
             Event::BundlesDropped { run, outcome } => sources.dropped(lower.cx, run, outcome),
             Event::BundlesKept { run, outcome } => sources.kept(run, outcome),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
@@ -228,6 +241,8 @@ impl Engine {
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
             Event::IndexFetched { run, outcome } => repositories.index_fetched(run, outcome),
+            Event::InstancesKept { run, outcome } => broker.kept(lower.cx, run, outcome),
+            Event::InstancesRead { run, outcome } => broker.read(lower.cx, run, outcome),
             Event::KindAppeared { monitor } if controllers.owns(monitor) => {
                 controllers.kind_appeared(monitor);
             }
@@ -394,6 +409,7 @@ impl Engine {
                     .chain(of_sources)
                     .chain(self.repositories.next_wakeup())
                     .chain(self.webhooks.next_wakeup())
+                    .chain(self.broker.next_wakeup())
                     .chain(self.candidate.next_wakeup())
                     .chain(if let Restoration::Due(at) = self.restoration { Some(at) } else { None })
                     .min()
@@ -424,6 +440,7 @@ impl Engine {
                 let (_, modules, mut lower) = self.split();
                 modules.look_at_requirements(&mut lower);
                 modules.advance_mends(lower.cx, lower.configuration, lower.queues);
+                self.advance_broker();
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
@@ -448,7 +465,8 @@ impl Engine {
             && self.controllers.is_at_rest()
             && self.modules.has_no_mends()
             && self.repositories.is_at_rest()
-            && self.webhooks.is_at_rest();
+            && self.webhooks.is_at_rest()
+            && self.broker.is_at_rest();
         if self.life == Life::Aborted {
             return;
         }
@@ -463,6 +481,13 @@ impl Engine {
             self.life = Life::Stopped;
             self.cx.push(Effect::Exit);
         }
+    }
+
+    /// Lets the broker carry on what platforms asked for.
+    fn advance_broker(&mut self) {
+        let is_converged = self.converges.is_first_done();
+        let Self { queues, configuration, bindings, modules, sources, broker, cx, .. } = self;
+        broker.advance((sources, modules), &mut Lower { cx, queues, configuration, bindings }, is_converged);
     }
 
     /// Lets webhooks follow what is in service.
@@ -688,7 +713,7 @@ impl Engine {
         let Some(mut task) = self.unless_given_up(task, &failure, &policy) else { return };
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure, &policy);
         self.converges.task_failed(&mut self.cx, &task, &shown);
-        let Self { queues, configuration, modules, cx, .. } = self;
+        let Self { queues, configuration, modules, broker, cx, .. } = self;
         if let TaskKind::ConvergeModules(converge) = &mut task.kind {
             if converge.restart_discovery() {
                 cx.notify(Notice::DiscoveryFailed { failure: failure.clone() });
@@ -696,6 +721,7 @@ impl Engine {
         } else if let TaskKind::ModuleRun(run) = &mut task.kind {
             run.stage = RunStage::Begin;
             modules.run_failed(cx, configuration, &run.module, &failure);
+            broker.run_failed(&run.module);
             let generation = task.head.generation;
             if generation.is_some() && !task.head.queue.is_main() {
                 // Nobody waits for a guest's.
@@ -829,6 +855,7 @@ impl Engine {
         self.restoration = Restoration::None;
         self.sources = Sources::new(Arc::clone(&self.config), registry.clone());
         self.repositories = Repositories::new(Arc::clone(&self.config), pins);
+        self.broker = Broker::new(Arc::clone(&self.config));
         self.configuration.set_sourced(&registry);
         if let Some(catalog) = catalog {
             self.load(catalog);
@@ -1040,6 +1067,9 @@ impl Engine {
                 self.review_went_on(answered, response, carried);
             }
             return;
+        }
+        if self.broker.awaits(run) {
+            return self.broker.saved(&self.cx, run, outcome.map(drop));
         }
         if self.controllers.awaits(run) {
             if !self.controllers.saved(run, outcome) {
@@ -1327,6 +1357,7 @@ impl Engine {
             self.converges.end_scripts_ahead(&mut self.cx);
             self.sources.end(&mut self.cx);
             self.repositories.end(&mut self.cx);
+            self.broker.end(&mut self.cx);
         }
     }
 
@@ -1454,6 +1485,7 @@ impl Engine {
                 + self.sources.entries()
                 + self.repositories.entries()
                 + self.webhooks.entries()
+                + self.broker.entries()
                 + self.candidate.entries(),
             looked_at: self.sources.looked_at(),
             ..Footprint::default()

@@ -12,7 +12,7 @@ use values::patch::Patch;
 
 use crate::addon::{Digest, Fetched, Registry, SourceKey};
 use crate::catalog::{Catalog, Module};
-use crate::config_object::ConfigObject;
+use crate::config_object::{ConfigObject, ConfigText};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
@@ -20,7 +20,7 @@ use crate::hook::reconcile::ReconcileResult;
 use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::lease::LeaseRecord;
-use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
+use crate::name::{BrokerCallId, CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::package::{ChartConfigMap, FetchedIndex, Pins, ResolvedChart, StoredPackage};
 use crate::release_target::ReleaseTarget;
 
@@ -29,6 +29,20 @@ use crate::release_target::ReleaseTarget;
 pub enum Event {
     /// The driver is ready and the configuration was read; the first converge may begin.
     Started,
+    /// A platform asks the broker. Who asks has proved who they are.
+    BrokerAsked {
+        /// Which call.
+        id: BrokerCallId,
+        /// What it asks.
+        request: BrokerRequest,
+    },
+    /// Answers [`RegisterBrokers`](crate::Effect::RegisterBrokers).
+    BrokersRegistered {
+        /// The attempt.
+        run: RunId,
+        /// Whether there is a Service Catalog, or why it was not told all.
+        outcome: Result<bool, Failure>,
+    },
     /// Answers [`DropBundles`](crate::Effect::DropBundles).
     BundlesDropped {
         /// The attempt.
@@ -122,6 +136,20 @@ pub enum Event {
         outcome: Result<HookOutput, Failure>,
         /// What the process used; absent when none was started.
         usage: Option<Usage>,
+    },
+    /// Answers [`KeepInstances`](crate::Effect::KeepInstances).
+    InstancesKept {
+        /// The attempt.
+        run: RunId,
+        /// Why they were not written.
+        outcome: Result<(), Failure>,
+    },
+    /// Answers [`ReadInstances`](crate::Effect::ReadInstances).
+    InstancesRead {
+        /// The attempt.
+        run: RunId,
+        /// What is kept; `None` if nothing is.
+        outcome: Result<Option<ConfigText>, Failure>,
     },
     /// Answers [`FetchIndex`](crate::Effect::FetchIndex).
     IndexFetched {
@@ -554,4 +582,29 @@ pub struct WebhookCertificate {
     pub ca_bundle: Arc<str>,
     /// How long it is valid from now on.
     pub valid_for: Duration,
+}
+
+/// What a platform asks the broker, as it came over HTTP.
+#[derive(Clone, Eq, PartialEq)]
+pub struct BrokerRequest {
+    /// The method: `PUT`.
+    pub method: String,
+    /// The path without the query.
+    pub path: String,
+    /// The query without the question mark; empty if there is none.
+    pub query: String,
+    /// The header `X-Broker-API-Version`, if it is there.
+    pub api_version: Option<String>,
+    /// The body, if there is one.
+    pub body: Option<Arc<Value>>,
+}
+
+// Its body can hold secrets.
+impl fmt::Debug for BrokerRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BrokerRequest")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }

@@ -5,16 +5,16 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!  configuration, queues, bindings, modules, controllers, converges, sources, repositories, webhooks, election
+//!  configuration, queues, bindings, modules, controllers, converges, sources, repositories, webhooks, the broker, election
 //! ```
 //!
-//! `engine` holds eleven machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds twelve machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
 //! name, retry, module_settings, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
-//!   ◀ source ◀ repository ◀ webhook ◀ election ◀ command ◀ engine
+//!   ◀ source ◀ repository ◀ webhook ◀ broker ◀ election ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -22,6 +22,7 @@
 
 mod addon;
 mod binding;
+mod broker;
 mod catalog;
 mod cause;
 mod chart_values;
@@ -72,20 +73,21 @@ pub use addon::{
 };
 pub use binding::{Tally, WatchedObjects};
 pub use catalog::{
-    BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Origin, Plans, Script, ValuesLayout,
+    BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Offer, OfferedPlan, Origin, Plans, Script,
+    ValuesLayout,
 };
 pub use cause::Cause;
 pub use config::{Config, ElectionConfig, ElectionMode, OnModuleFailure, WebhookClient, WebhookConfig};
-pub use config_object::ConfigObject;
+pub use config_object::{ConfigObject, ConfigText};
 pub use drift_settings::{DriftMode, DriftSettings, IgnoreRule, MAX_IGNORE_RULES, MAX_IGNORED_PATHS};
 pub use effect::{
-    Abort, Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor,
-    RefusalReason, ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,
+    Abort, Announcement, Basis, BrokerAnswer, BrokerBody, BrokerRegistration, Effect, ModuleValues,
+    ObjectReference, PatchAuthor, RefusalReason, ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,
 };
 pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
-    Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
+    BrokerRequest, Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
     ReleaseOutcome, Restored, StoreError, TakenObject, UnwatchedKind, Usage, Verdict, WebhookCertificate,
 };
 pub use extenders::{Extender, Extenders};
@@ -98,8 +100,8 @@ pub use module_settings::{
     MAX_REQUIREMENTS, ModuleSettings, ReadinessPolicy, ReadinessWait, Requirement, VersionRange,
 };
 pub use name::{
-    CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
-    Scope, TaskId,
+    BrokerCallId, CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName,
+    ReviewId, RunId, Scope, TaskId,
 };
 pub use notice::{HookEnd, Notice, ObservedBinding, ReviewEnd, TaskInfo, TaskType};
 pub use package::{

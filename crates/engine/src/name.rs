@@ -118,6 +118,10 @@ id! {
     CommandId, "c"
 }
 id! {
+    /// A call of a platform at the broker that waits for an answer.
+    BrokerCallId, "b"
+}
+id! {
     /// A question of the API server (admission, conversion) that waits for an answer.
     ReviewId, "r"
 }

@@ -75,6 +75,11 @@ impl Presets {
         self.0.is_empty()
     }
 
+    /// Iterates over them in that order.
+    pub fn iter(&self) -> impl Iterator<Item = &Preset> {
+        self.0.iter()
+    }
+
     /// Returns the preset that the user's section picks: that which it names, or the only one. None if there are none.
     ///
     /// # Errors

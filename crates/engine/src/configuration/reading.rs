@@ -58,6 +58,21 @@ impl Configuration {
         ended
     }
 
+    /// Returns the text of a key of one of the objects, as it was read last.
+    pub(crate) fn text_of(&self, object: ConfigObject, key: &str) -> Option<&str> {
+        self.config_map.of(object).data()?.0.get(key).map(String::as_str)
+    }
+
+    /// Checks what a module might be configured with: against the schemas of its files, and of the plan that is picked.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, in words that can quote it.
+    pub(crate) fn check_config(&self, name: &ModuleName, config: &Value) -> Result<(), String> {
+        let Some(section) = self.sections.get(name) else { return Ok(()) };
+        section.validate_config(config).map_err(|error| error.to_string())
+    }
+
     /// Returns why a section can't be used that never had good content.
     pub(crate) fn blocking_problem(&self, key: &str) -> Option<&Failure> {
         let (_, failure) = self.config_map.problem(key).filter(|_| !self.config_map.good.contains(key))?;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::effect::{Basis, ConfigText};
+use crate::config_object::ConfigText;
+use crate::effect::Basis;
 use crate::event::ConfigData;
 use crate::failure::Failure;
 use crate::time::Time;

@@ -75,6 +75,7 @@ impl Sources {
         self.commits.old_runs.extend(in_flight.filter(is_old));
         self.commits.outdated = modules.outdated_bundles();
         self.commits.in_force = commit.version;
+        self.edition += 1;
         self.sweep.want();
         self.removals.want();
         self.resume_all(Role::Committing);

@@ -55,6 +55,8 @@ pub(crate) struct Sources {
     pub(super) is_converged: bool,
     /// The configurations whose modules changed.
     refresh_later: BTreeSet<SourceKey>,
+    /// How many times something changed of which configurations there are, or of what they registered.
+    pub(super) edition: u64,
 }
 
 impl Sources {
@@ -128,6 +130,7 @@ impl Sources {
         let is_its = |key: &&SourceKey| key.kind == kind && !listed.contains(*key);
         self.registration.sources().filter(is_its).for_each(|key| self.sweep.want_of_gone(key));
         self.wake_dependents_of_kind(cx, kind);
+        self.edition += 1;
         self.sweep.want();
     }
 
@@ -152,6 +155,9 @@ impl Sources {
         let object = SourceObject::read(key, item.object().unwrap_or_default());
         let has_waiting = self.has_waiting(key);
         let source = self.known.known(key);
+        if source.object.is_none() {
+            self.edition += 1;
+        }
         let is_other = source.object.as_ref().is_none_or(|known| {
             known.generation != object.generation || known.is_deleting != object.is_deleting
         });
@@ -199,6 +205,7 @@ impl Sources {
     fn gone(&mut self, cx: &mut Context, key: &SourceKey) {
         let Some(source) = self.known.get_mut(key) else { return };
         (source.object, source.waits_for) = (None, None);
+        self.edition += 1;
         (source.announced, source.is_end_announced) = (None, false);
         self.sweep.want_of_gone(key);
         self.wake_dependents(cx, key);
@@ -406,6 +413,7 @@ impl Sources {
             self.commits.left_bundles();
         }
         self.removals.forget_but(self.registration.displaced());
+        self.edition += 1;
         // What was to be removed may be gone, or another one's by now.
         self.resume_removals();
         for key in overtaken {

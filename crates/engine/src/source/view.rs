@@ -4,13 +4,32 @@ use std::collections::BTreeMap;
 
 use super::known::work_key;
 use super::sources::Sources;
-use crate::addon::{SourceKey, shown_url};
+use crate::addon::{RegisteredAddon, SourceKey, SourceKind, shown_url};
 use crate::time::Time;
 use crate::view::{
     ModuleOriginView, ModuleView, QueueView, SourceAddonView, SourceRepositoryView, SourceView,
 };
 
 impl Sources {
+    /// Returns a number that is another one when something changed of which configurations there are, or of what they
+    /// registered; `None` while that is not known.
+    pub(crate) fn edition(&self) -> Option<u64> {
+        let are_listed =
+            [SourceKind::Cluster, SourceKind::Namespaced].iter().all(|kind| self.watches.is_listed(*kind));
+        let is_looked_after = self.config.source_workers > 0;
+        (is_looked_after && (self.watches.is_off() || are_listed)).then_some(self.edition)
+    }
+
+    /// Iterates over the configurations that are there.
+    pub(crate) fn configurations(&self) -> impl Iterator<Item = &SourceKey> {
+        self.known.iter().filter(|(_, source)| source.object.is_some()).map(|(key, _)| key)
+    }
+
+    /// Iterates over the addons that are registered, in the version that is a module.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &RegisteredAddon> {
+        self.registration.iter().filter(|addon| addon.is_active && addon.is_registered())
+    }
+
     /// Returns a picture of all configurations.
     pub(crate) fn views(&self, now: Time) -> Vec<SourceView> {
         let view = |(key, source): (&SourceKey, &super::known::Source)| {

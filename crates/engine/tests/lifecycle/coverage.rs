@@ -29,16 +29,16 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
+    Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Abort, Announce, AnswerCommand, AnswerReview, AwaitReadiness, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
-    KeepBundles, ListReleases,
+    Abort, Announce, AnswerBroker, AnswerCommand, AnswerReview, AwaitReadiness, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
+    KeepBundles, KeepInstances, ListReleases, ReadInstances, RegisterBrokers,
     LoadModule, LoadModules, MendObject, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
     StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchChartMaps, WatchRelease, WriteCredentials, WriteLease,
@@ -176,6 +176,7 @@ fn tour() {
     crate::sources::tour();
     crate::plans::tour();
     crate::webhooks::tour();
+    crate::broker::tour();
     crate::controllers::tour();
     crate::charts::tour();
     crate::election::tour();

@@ -8,6 +8,7 @@
 )]
 #![expect(clippy::wildcard_enum_match_arm, reason = "the pretend outside knows the answers it sent")]
 
+mod broker;
 mod build;
 mod chart_world;
 mod charts;

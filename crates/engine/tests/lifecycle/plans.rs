@@ -12,7 +12,7 @@ use crate::world::World;
 const SCHEMA: &str = r#"{"type": "object", "properties": {"size": {"type": "integer"}}}"#;
 
 /// Returns a plan with this size.
-fn plan(name: &str, size: i64) -> Preset {
+pub(crate) fn plan(name: &str, size: i64) -> Preset {
     Preset {
         name: name.into(),
         values: Arc::new(json!({"size": size, "kind": name})),
@@ -27,7 +27,7 @@ impl Files {
         let credentials = with_credentials.iter().map(template).collect();
         self.with(|module| {
             module.layout = ValuesLayout::Root;
-            module.plans = Plans { presets: Arc::new(Presets::new(presets)), credentials };
+            module.plans = Plans { presets: Arc::new(Presets::new(presets)), credentials, offer: None };
         })
     }
 }

@@ -109,6 +109,8 @@ pub(crate) struct World {
     /// What sources are about.
     pub(crate) repositories: Repositories,
     pub(crate) charts: crate::chart_world::Charts,
+    /// What is about the broker.
+    pub(crate) platform: crate::broker::Platform,
 }
 
 impl World {
@@ -165,6 +167,7 @@ impl World {
             context_files: None,
             repositories: Repositories::default(),
             charts: crate::chart_world::Charts::default(),
+            platform: crate::broker::Platform::default(),
         };
         world.send_in(0, Event::Started);
         world
@@ -530,16 +533,21 @@ impl World {
         } else if let Effect::RegisterWebhooks { registration, .. } = &effect {
             self.registrations.push(Arc::clone(registration));
         }
+        self.carry_out_broker(&effect);
         match effect {
             Effect::Abort(_)
             | Effect::Announce(_)
+            | Effect::AnswerBroker { .. }
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
             | Effect::AwaitRepositoryKinds
             | Effect::AwaitSourceKinds
             | Effect::Exit
             | Effect::ForgetRelease { .. }
+            | Effect::KeepInstances { .. }
             | Effect::Notify(_)
+            | Effect::ReadInstances { .. }
+            | Effect::RegisterBrokers { .. }
             | Effect::SetSchedules { .. }
             | Effect::WatchChartMaps
             | Effect::WatchRelease { .. } => {}
@@ -807,6 +815,21 @@ impl World {
         }
     }
 
+    /// Sends the ConfigMap and the Secret as they are.
+    pub(crate) fn rereads_config(&mut self) {
+        for object in [ConfigObject::ConfigMap, ConfigObject::Secret] {
+            self.config_version += 1;
+            let version = self.config_version.to_string();
+            let data = Some(Arc::new(self.config_of(object).clone()));
+            self.send_in(0, Event::ConfigChanged { object, version, data });
+        }
+    }
+
+    /// Returns what a key says in the ConfigMap, and in the Secret.
+    pub(crate) fn config_text(&self, key: &str) -> (Option<String>, Option<String>) {
+        (self.config.0.get(key).cloned(), self.secret.0.get(key).cloned())
+    }
+
     /// Returns how the world calls a release.
     pub(crate) fn place(&self, name: &str, target: &ReleaseTarget) -> String {
         let ReleaseTarget { namespace, account } = target;
@@ -944,6 +967,10 @@ impl World {
                 format!("write Lease {run} for {}", record.holder.as_deref().unwrap_or("nobody"))
             }
             Effect::Announce(_) | Effect::Notify(_) => String::new(),
+            Effect::AnswerBroker { id, answer } => format!("answer {id} {}", answer.status),
+            Effect::KeepInstances { run, .. } => format!("keep instances {run}"),
+            Effect::ReadInstances { run } => format!("read instances {run}"),
+            Effect::RegisterBrokers { run, .. } => format!("register brokers {run}"),
             Effect::AnswerCommand { id, outcome: Ok(text) } => format!("answer {id} {text}"),
             Effect::AnswerCommand { id, outcome: Err(failure) } => format!("refuse {id} {failure}"),
             Effect::AnswerReview { id, outcome } => {
@@ -1100,6 +1127,14 @@ fn end<T>(outcome: &Result<T, Failure>) -> String {
 #[expect(clippy::too_many_lines, reason = "one arm for each event")]
 fn shown_event(event: &Event) -> String {
     match event {
+        Event::BrokerAsked { id, request } => format!("{id} asks {request:?}"),
+        Event::BrokersRegistered { outcome, .. } => format!("brokers {}", end(outcome)),
+        Event::InstancesKept { outcome, .. } => {
+            format!("instances kept {}", end(outcome))
+        }
+        Event::InstancesRead { outcome, .. } => {
+            format!("instances read {}", end(outcome))
+        }
         Event::Started => "started".to_owned(),
         Event::BundlesDropped { run, outcome } => format!("bundles dropped {run} {}", end(outcome)),
         Event::BundlesKept { run, outcome: Ok(()) } => format!("bundles kept {run} ok"),

@@ -1,0 +1,39 @@
+//! The broker at the start of the operator: its port, and the task that answers there.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
+use super::surroundings::Surroundings;
+use crate::broker::{Broker, BrokerError, Options};
+use crate::driver::Inbox;
+
+/// Answers platforms until it is dropped.
+pub(super) struct Answering(Option<JoinHandle<()>>);
+
+impl Answering {
+    /// Begins to answer, if there is a broker.
+    pub(super) fn begin(broker: Option<&Arc<Broker>>, inbox: &Inbox) -> Self {
+        Self(broker.map(|broker| broker.listen(inbox)))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Returns the broker, if platforms may ask.
+pub(super) async fn of(around: &Surroundings) -> Result<Option<Arc<Broker>>, BrokerError> {
+    let settings = &around.settings;
+    let Some(address) = settings.broker.address.clone().filter(|_| !around.once) else { return Ok(None) };
+    let options = Options {
+        address,
+        namespace: settings.namespace.clone(),
+        config_map: settings.config_map.clone(),
+        secret: settings.broker.secret.clone(),
+        url: settings.broker.url.clone(),
+    };
+    Ok(Some(Arc::new(Broker::bind(around.client.clone(), options).await?)))
+}

@@ -1,0 +1,191 @@
+//! The HTTP listener of the broker: one call in, one answer out. Who does not prove who they are does not reach the engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use connections::{Connection, Connections, Limits, WriteTimeout};
+use engine::{BrokerRequest, Event};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::access::Access;
+use super::credentials::body_of;
+use super::pending::PendingCalls;
+use crate::cluster::request::Requests;
+use crate::driver::Inbox;
+
+/// How long a platform may take to send a request, and until the next one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(50);
+
+/// How many connections are open at a time.
+const LIMITS: Limits = Limits { connections: 256, probes: 0, idle: Duration::from_secs(90) };
+
+/// How many calls are answered at a time. Others wait.
+const CALLS: usize = 32;
+
+/// How many bytes a body may have.
+const LONGEST_BODY: usize = 256 << 10;
+
+/// How long to wait when the system has no file descriptor for another connection.
+const BREATHER: Duration = Duration::from_millis(50);
+
+/// The header with the version that a platform speaks, and the one that is sent back as it came.
+const VERSION: &str = "x-broker-api-version";
+const IDENTITY: HeaderName = HeaderName::from_static("x-broker-api-request-identity");
+
+/// How many bytes of that one are sent back.
+const LONGEST_IDENTITY: usize = 256;
+
+/// Takes calls.
+#[derive(Clone)]
+pub(super) struct Listener {
+    access: Arc<Access>,
+    pending: PendingCalls,
+    inbox: Inbox,
+    requests: Requests,
+    calls: Arc<Semaphore>,
+}
+
+/// Why a request is no call.
+type Refused = (StatusCode, &'static str, &'static str);
+
+impl Listener {
+    pub(super) fn new(access: Arc<Access>, pending: PendingCalls, inbox: Inbox, requests: Requests) -> Self {
+        Self { access, pending, inbox, requests, calls: Arc::new(Semaphore::new(CALLS)) }
+    }
+
+    /// Takes calls until it is dropped.
+    pub(super) async fn listen(self, listener: Arc<TcpListener>) {
+        let connections = Connections::new(LIMITS);
+        // Connections end with the listener.
+        let mut open = tokio::task::JoinSet::new();
+        loop {
+            while open.try_join_next().is_some() {}
+            let Ok((stream, _)) = listener.accept().await else {
+                connections.make_room();
+                tokio::time::sleep(BREATHER).await;
+                continue;
+            };
+            if let Some(connection) = connections.admit() {
+                open.spawn(self.clone().converse(stream, connection));
+            }
+        }
+    }
+
+    /// Answers on a connection until it ends, is idle for too long, or has to make room.
+    async fn converse(self, stream: TcpStream, connection: Arc<Connection>) {
+        let _ = stream.set_nodelay(true);
+        let io = TokioIo::new(WriteTimeout::new(stream, &connection));
+        let mut server = Builder::new(TokioExecutor::new());
+        server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        server.http2().timer(TokioTimer::new()).keep_alive_interval(PATIENCE).keep_alive_timeout(PATIENCE);
+        let asked = Arc::clone(&connection);
+        let service = service_fn(move |request| {
+            let (listener, connection) = (self.clone(), Arc::clone(&asked));
+            async move {
+                let busy = connection.busy();
+                Ok::<_, std::convert::Infallible>(busy.until_sent(listener.answer(request).await))
+            }
+        });
+        tokio::select! {
+            // Who disconnected needs no answer.
+            _ = server.serve_connection(io, service) => {}
+            () = connection.ended() => {}
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let identity = request.headers().get(IDENTITY).filter(|text| text.len() <= LONGEST_IDENTITY).cloned();
+        let (status, body) = match self.called(request).await {
+            Ok((status, body)) => (status, body),
+            Err((status, error, description)) => {
+                (status.as_u16(), Arc::new(json!({"error": error, "description": description})))
+            }
+        };
+        let text = serde_json::to_vec(&*body).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if status == StatusCode::UNAUTHORIZED.as_u16() {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"addon-operator\""));
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE.as_u16() {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        if let Some(identity) = identity {
+            headers.insert(IDENTITY, identity);
+        }
+        response
+    }
+
+    /// Has a call answered by the engine.
+    async fn called(&self, request: Request<Incoming>) -> Result<(u16, Arc<Value>), Refused> {
+        const ENDS: Refused = (StatusCode::SERVICE_UNAVAILABLE, "NotReady", "the operator ends: ask again");
+        const LATE: Refused =
+            (StatusCode::SERVICE_UNAVAILABLE, "NotReady", "there was no answer in time: ask again");
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
+        let _place = self.calls.acquire().await.map_err(|_| ENDS)?;
+        match self.access.admits(&head.headers, path).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let what = "user name and password are missing or wrong: send those of the broker's Secret";
+                return Err((StatusCode::UNAUTHORIZED, "Unauthorized", what));
+            }
+            Err(()) => {
+                let what = "the broker's Secret can't be read: ask again";
+                return Err((StatusCode::SERVICE_UNAVAILABLE, "NotReady", what));
+            }
+        }
+        let body = read(&head.headers, body).await?;
+        let version = head.headers.get(VERSION).and_then(|text| text.to_str().ok()).map(str::to_owned);
+        let request = BrokerRequest {
+            method: head.method.as_str().to_owned(),
+            path: path.to_owned(),
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            api_version: version,
+            body,
+        };
+        let pending = self.pending.add();
+        if !self.inbox.event(Event::BrokerAsked { id: pending.id, request }).await {
+            return Err(ENDS);
+        }
+        let answer = tokio::time::timeout(ANSWER, pending.answered()).await.map_err(|_| LATE)?;
+        Ok(body_of(&self.requests, answer.ok_or(ENDS)?).await)
+    }
+}
+
+/// Reads a body as JSON; nothing if it is empty.
+async fn read(headers: &HeaderMap, body: Incoming) -> Result<Option<Arc<Value>>, Refused> {
+    const TOO_LONG: Refused = (StatusCode::PAYLOAD_TOO_LARGE, "BadRequest", "a body has 256 KiB at most");
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > LONGEST_BODY) {
+        return Err(TOO_LONG);
+    }
+    let slow = (StatusCode::REQUEST_TIMEOUT, "BadRequest", "the body did not come in time");
+    let read = tokio::time::timeout(PATIENCE, Limited::new(body, LONGEST_BODY).collect()).await;
+    let bytes = match read.map_err(|_| slow)? {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Err(TOO_LONG),
+        Err(_) => return Err((StatusCode::BAD_REQUEST, "BadRequest", "the body can't be read")),
+    };
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let body = serde_json::from_slice(&bytes);
+    let wrong = (StatusCode::BAD_REQUEST, "BadRequest", "the body is no JSON: send an object");
+    body.map(|body| Some(Arc::new(body))).map_err(|_| wrong)
+}
