@@ -25,6 +25,7 @@ const PURE: &[(&str, &[&str])] = &[
             "thiserror",
         ],
     ),
+    ("expressions", &["base64", "cel", "golang", "objects", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),
     (

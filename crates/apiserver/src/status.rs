@@ -91,6 +91,13 @@ impl ApiError {
         self
     }
 
+    /// Says another code and reason.
+    pub(crate) fn with_reason(mut self, code: u16, reason: &'static str) -> Self {
+        self.0.code = code;
+        self.0.reason = reason;
+        self
+    }
+
     /// Adds the token with which a list can be continued nevertheless.
     pub(crate) fn with_continue(mut self, token: String) -> Self {
         self.0.metadata.next = token;

@@ -1,6 +1,11 @@
 //! Admission: what depends on other objects than the one that is written.
 
+pub(crate) mod condition;
+pub(crate) mod configured;
+pub(crate) mod expression;
+pub(crate) mod given;
 mod pod;
+pub(crate) mod policy;
 mod runtime_class;
 pub(crate) mod webhook;
 

@@ -1,7 +1,8 @@
 //! A definition as the server uses it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use expressions::rules::Rules;
 use objects::schema::Structural;
 use objects::types::{Name, Shape};
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub(crate) struct Version {
     pub(crate) served: bool,
     /// The schema as it was written.
     pub(crate) schema: Value,
+    /// The rules of the schema, compiled when they are first needed.
+    rules: OnceLock<Option<Rules>>,
     /// The schema, read.
     pub(crate) structural: Structural,
     pub(crate) shape: Shape,
@@ -99,6 +102,13 @@ impl Definition {
     }
 }
 
+impl Version {
+    /// Returns the rules of the schema; nothing if it has none.
+    pub(crate) fn rules(&self) -> Option<&Rules> {
+        self.rules.get_or_init(|| Rules::of(&self.schema)).as_ref()
+    }
+}
+
 fn text(value: &Value, name: &str) -> Option<String> {
     value.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -111,6 +121,7 @@ fn texts(value: &Value, name: &str) -> Vec<Name> {
         .collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "one field after the other")]
 fn read_version(spec: &Value, names: &Value, group: &str, version: &Value, preferred: bool) -> Version {
     let name = |field: &str| text(names, field).unwrap_or_default();
     let kind = name("kind");
@@ -171,6 +182,7 @@ fn read_version(spec: &Value, names: &Value, group: &str, version: &Value, prefe
         }),
         served: version.get("served") == Some(&Value::Bool(true)),
         schema: schema.clone(),
+        rules: OnceLock::new(),
         shape: structural.shape(),
         structural,
         selectable: selectable(version),

@@ -8,7 +8,7 @@ mod version_order;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-pub(crate) use definition::{DEFINITIONS, Definition};
+pub(crate) use definition::{DEFINITIONS, Definition, Version};
 pub(crate) use resource::Resource;
 pub(crate) use resources::Resources;
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::admission::webhook;
+use crate::admission::configured::are_configured;
 use crate::authentication::User;
 use crate::authorization;
 use crate::cluster::Cluster;
@@ -67,7 +67,7 @@ pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<B
 /// Returns whether webhooks may be asked about a request, which takes time.
 pub(crate) fn may_wait(cluster: &Cluster, incoming: &Incoming) -> bool {
     let is_write = incoming.method != Method::GET && incoming.method != Method::HEAD;
-    if is_write && webhook::are_configured(cluster) {
+    if is_write && are_configured(cluster) {
         return true;
     }
     let Path::Resource(path) = Path::parse(&incoming.path) else { return false };

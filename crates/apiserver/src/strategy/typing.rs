@@ -8,7 +8,7 @@ use objects::types::{self, Shape};
 use serde_json::Value;
 
 use crate::defaults;
-use crate::registry::Resource;
+use crate::registry::{Resource, Version};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::validation::{self, FieldError, Report};
 
@@ -64,13 +64,19 @@ pub(crate) fn complete(resource: &Resource, object: &mut Value) -> Outcome<()> {
     Err(ApiError::bad_request(format!("{}: {what}", resource.kind.kind)))
 }
 
-pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut Vec<String>) -> Vec<Cause> {
+/// Returns what is wrong with a new object. The first warnings are about what is accepted, the others are told in any case.
+pub(crate) fn validate_new(
+    resource: &Resource,
+    object: &Value,
+    (warnings, told): (&mut Vec<String>, &mut Vec<String>),
+) -> Vec<Cause> {
     let Some(version) = resource.version() else {
         return causes_of(validation::create(&resource.kind, object), warnings);
     };
     let mut causes = causes_of(validation::create_custom(object), warnings);
     causes.extend(validation::schema::validate(&version.structural, object, "").into_iter().map(cause));
     causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
+    check_rules(version, (None, object), &mut causes, told);
     causes
 }
 
@@ -89,12 +95,12 @@ fn replicas(object: &Value, path: &str) -> Option<Cause> {
     Some(Cause { reason: "FieldValueInvalid".into(), message, field: path.to_owned() })
 }
 
+/// Like [`validate_new`], for a new version of an object.
 pub(crate) fn validate_changed(
     resource: &Resource,
     subresource: Option<&str>,
-    old: &Value,
-    new: &Value,
-    warnings: &mut Vec<String>,
+    (old, new): (&Value, &Value),
+    (warnings, told): (&mut Vec<String>, &mut Vec<String>),
 ) -> Vec<Cause> {
     let Some(version) = resource.version() else {
         if subresource == Some("status") {
@@ -119,7 +125,48 @@ pub(crate) fn validate_changed(
     let mut causes = causes_of(validation::update_custom(new, old), warnings);
     causes.extend(validation::schema::validate(&version.structural, new, "").into_iter().map(cause));
     causes.extend(version.scale.as_ref().and_then(|scale| replicas(new, &scale.spec_replicas)));
+    check_rules(version, (Some(old), new), &mut causes, told);
     causes
+}
+
+/// Adds how an object breaks the rules of its schema. They are asked when the object has the form that they expect.
+fn check_rules(
+    version: &Version,
+    (old, new): (Option<&Value>, &Value),
+    causes: &mut Vec<Cause>,
+    warnings: &mut Vec<String>,
+) {
+    const FORM: [&str; 5] = [
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    ];
+    let Some(rules) = version.rules() else { return };
+    if causes.iter().any(|cause| FORM.contains(&&*cause.reason)) {
+        let message = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+        let reason = "FieldValueInvalid".into();
+        return causes.push(Cause { reason, message: message.to_owned(), field: "<nil>".to_owned() });
+    }
+    for broken in rules.check(new, old) {
+        let field = if broken.field.is_empty() { "<nil>".to_owned() } else { broken.field };
+        let (shown, detail) = (broken.shown, broken.detail);
+        let message = match broken.reason {
+            "FieldValueForbidden" => format!("Forbidden: {detail}"),
+            "FieldValueRequired" => format!("Required value: {detail}"),
+            "FieldValueDuplicate" => format!("Duplicate value: {shown:?}"),
+            _ => format!("Invalid value: {shown:?}: {detail}"),
+        };
+        if broken.is_warning {
+            let warning = format!("{field}: {message}");
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        } else {
+            causes.push(Cause { reason: broken.reason.into(), message, field });
+        }
+    }
 }
 
 fn causes_of(report: Report, warnings: &mut Vec<String>) -> Vec<Cause> {

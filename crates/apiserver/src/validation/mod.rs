@@ -18,6 +18,7 @@ mod pod;
 mod pod_resources;
 mod pod_status;
 mod pod_update;
+mod policy;
 mod quota;
 mod scale;
 pub mod schema;
@@ -246,6 +247,10 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         }
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
             webhook::configuration(object, false, report);
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => policy::policy(object, report),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
+            policy::binding(object, report);
         }
         ("scheduling.k8s.io", "priorityclasses") => config::priority_class(object, report),
         ("storage.k8s.io", "volumeattachments") => storage::attachment(object, report),

@@ -1,5 +1,6 @@
 //! Validation of the schemas in custom resource definitions: they must be structural.
 
+use expressions::rules::{Problem, ProblemKind};
 use golang::regexp::Regexp;
 use objects::schema::Structural;
 use serde_json::Value;
@@ -30,6 +31,22 @@ pub(super) fn validate(schema: &Value, path: &str, report: &mut Report) {
     below(schema, path, report);
     if report.errors.len() == before {
         defaults(schema, path, report);
+    }
+    if report.errors.len() == before {
+        rules(schema, path, report);
+    }
+}
+
+/// Checks the rules of a schema whose form is right.
+fn rules(schema: &Value, path: &str, report: &mut Report) {
+    for problem in expressions::rules::problems(schema, path) {
+        let Problem { field, kind, detail } = problem;
+        match kind {
+            ProblemKind::Required => report.required(&field, &detail),
+            ProblemKind::Forbidden => report.forbidden(&field, &detail),
+            ProblemKind::Invalid(shown) => report.invalid_shown(&field, &shown, &detail),
+            ProblemKind::NotSupported(value, supported) => report.unsupported(&field, value, supported),
+        }
     }
 }
 

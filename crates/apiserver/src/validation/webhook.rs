@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use expressions::Type;
 use golang::url::Url;
 use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
 use super::metadata;
+use crate::admission::expression as admission;
 use crate::fields::{get, has, int, list, text, texts};
 
 /// Checks the webhooks of a configuration; mutating ones may ask to be called again.
@@ -50,7 +52,7 @@ fn webhook(hook: &Value, path: &str, report: &mut Report) {
     }
     client(get(hook, "clientConfig"), &at(path, "clientConfig"), report);
     versions(hook, &at(path, "admissionReviewVersions"), report);
-    conditions(hook, &at(path, "matchConditions"), report);
+    conditions(hook, false, &at(path, "matchConditions"), report);
 }
 
 /// Checks a name that says whose it is: a domain with three labels at least.
@@ -66,7 +68,7 @@ fn qualified(name: &str, path: &str, report: &mut Report) {
     }
 }
 
-fn rule(rule: &Value, path: &str, report: &mut Report) {
+pub(super) fn rule(rule: &Value, path: &str, report: &mut Report) {
     const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
     for (field, others) in
         [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")]
@@ -226,18 +228,22 @@ fn versions(hook: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks the names of conditions. Their expressions are not read.
-fn conditions(hook: &Value, path: &str, report: &mut Report) {
+/// Checks conditions: their names, and whether their expressions can be evaluated.
+pub(super) fn conditions(hook: &Value, has_params: bool, path: &str, report: &mut Report) {
     const MOST: usize = 64;
     let given = list(hook, "matchConditions");
     if given.len() > MOST {
         report.too_many(path, given.len(), MOST);
     }
+    let environment = expressions::admission(has_params, true);
     let mut seen = BTreeSet::new();
     for (index, condition) in given.iter().enumerate() {
         let path = item(path, index);
-        if text(condition, "expression").trim().is_empty() {
+        let expression = text(condition, "expression");
+        if expression.trim().is_empty() {
             report.required(&at(&path, "expression"), "");
+        } else if let Err(problem) = admission::compile(expression, &environment, &[Type::Bool]) {
+            report.invalid(&at(&path, "expression"), expression, &problem);
         }
         let name = text(condition, "name");
         if name.is_empty() {

@@ -10,6 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::body::options;
 use crate::admission;
+use crate::admission::configured::are_configured;
+use crate::admission::policy;
 use crate::admission::webhook::{self, Asked, Operation};
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
@@ -230,13 +232,20 @@ fn ask_webhooks(
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
-    if request.is_internal || !webhook::are_configured(&request.cluster) {
+    if request.is_internal || !are_configured(&request.cluster) {
         return Ok(());
     }
     let Some(old) = request.find(name) else { return Ok(()) };
     let old = request.in_version(&old)?;
-    let asked = Asked { request, operation: Operation::Delete, old: Some(&old), is_dry_run: options.dry_run };
+    let asked = Asked {
+        request,
+        operation: Operation::Delete,
+        object: None,
+        old: Some(&old),
+        is_dry_run: options.dry_run,
+    };
     webhook::mutate(asked, &old, warnings)?;
+    policy::check(asked, warnings)?;
     webhook::validate(asked, None, warnings)
 }
 

@@ -4,6 +4,7 @@ use objects::decode::{Decoded, MAX_DEPTH, MAX_OBJECT_DEPTH, Node};
 use objects::extent::Extent;
 use serde_json::Value;
 
+use crate::admission::policy;
 use crate::admission::webhook::{self, Asked, Operation};
 use crate::object_meta;
 use crate::registry::Resource;
@@ -198,14 +199,16 @@ impl<'a> Pipeline<'a> {
         old: Option<&Value>,
         object: &Value,
     ) -> Outcome<()> {
-        webhook::validate(self.asked(operation, old), Some(object), self.warnings)
+        let asked = self.asked(operation, old);
+        policy::check(Asked { object: Some(object), ..asked }, self.warnings)?;
+        webhook::validate(asked, Some(object), self.warnings)
     }
 
     fn asked<'o>(&self, operation: Operation, old: Option<&'o Value>) -> Asked<'o>
     where
         'a: 'o,
     {
-        Asked { request: self.request, operation, old, is_dry_run: self.options.dry_run }
+        Asked { request: self.request, operation, object: None, old, is_dry_run: self.options.dry_run }
     }
 
     /// Replaces the status that the client sent by the one that new objects have.
@@ -223,14 +226,20 @@ impl<'a> Pipeline<'a> {
 
     pub(crate) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
         let mut warnings = Vec::new();
-        let causes = strategy::validate_new(&self.request.resource, object, &mut warnings);
+        let causes =
+            strategy::validate_new(&self.request.resource, object, (&mut warnings, &mut *self.warnings));
         self.judge(object, causes, warnings)
     }
 
     pub(crate) fn validate_update(&mut self, old: &Value, new: &Value) -> Outcome<()> {
         let part = self.request.subresource.as_deref();
         let mut warnings = Vec::new();
-        let causes = strategy::validate_changed(&self.request.resource, part, old, new, &mut warnings);
+        let causes = strategy::validate_changed(
+            &self.request.resource,
+            part,
+            (old, new),
+            (&mut warnings, &mut *self.warnings),
+        );
         self.judge(new, causes, warnings)
     }
 

@@ -6,13 +6,13 @@
     record.py random  --server URL --other URL [--count 300 --seed 1]  random patch sequences against two servers at once
 
 A script is a list of steps; each line of a file is one script with its answers:
-{"n": name, "s": [{"m": method, "p": path, "t": type of the body, "a": accept, "b": body, "r": {"s": status, "w": warnings, "b": answer}}]}
+{"n": name, "s": [{"m": method, "p": path, "t": type of the body, "a": accept, "b": body, "z": seconds to wait before a WAIT, "r": {"s": status, "w": warnings, "b": answer}}]}
 Paths and bodies name the script's namespace {ns} and a prefix {u} for names outside of namespaces. {rv:N} is the revision in the
 answer of step N, {x*N} is N letters. WAIT repeats a GET until it succeeds. Answers are normalised: what differs from run to run is replaced. Needs the standard library only.
 """
 import argparse, concurrent.futures, http.client, json, os, random, re, ssl, sys, time, urllib.parse
 
-import scripts
+import expressions, scripts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = {"": "application/json", "json": "application/json-patch+json", "merge": "application/merge-patch+json",
@@ -24,6 +24,7 @@ TIME = re.compile(r"20(2[5-9]|3\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 AGE = re.compile(r"^(\d+[ywdhms])+$")
 CLUSTER_IP = re.compile(r"^10\.\d+\.\d+\.\d+$")
 REVISION = re.compile(r'(resourceVersion\\*":\\*"|ResourceVersion in record \(|ResourceVersion in object meta: |Too large resource version: \d+, current: )\d+')
+SELF_TYPE = re.compile(r"selfType\d+")
 NODE_PORT = re.compile(r":3\d{4}/")
 
 
@@ -79,7 +80,7 @@ def normalised(value, key="", parent=None):
             return "CONTINUE"
         if CLUSTER_IP.match(value):
             return "CLUSTERIP"
-        value = UUID.sub("UUID", value)
+        value = SELF_TYPE.sub("selfType", UUID.sub("UUID", value))
         value = TIME.sub("TIME", value)
         value = REVISION.sub(r"\1RV", value)
         return NODE_PORT.sub(":NODEPORT/", value)
@@ -117,6 +118,7 @@ class Run:
         out = []
         for step in steps:
             if step["m"] == "WAIT":
+                time.sleep(step.get("z", 0))
                 # The server takes up definitions in its own time, and never those that it refused.
                 refused = any(isinstance(a, dict) and a.get("status") == "Failure" for a in self.answers)
                 for _ in range(0 if refused else 200):
@@ -166,7 +168,7 @@ def differences(expected, found, path=""):
 def record(args):
     server = Server(args.server, args.token)
     run = "%x" % (int(time.time()) % 0xFFFFF)
-    families, number, total = scripts.families(), 0, 0
+    families, number, total = dict(scripts.families(), rules=list(expressions.rules()), policies=list(expressions.policies())), 0, 0
     for family, all_steps in families.items():
         if args.only and not family.startswith(args.only):
             continue

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::asked::Asked;
+use crate::admission::condition;
+use crate::admission::given::Given;
 use crate::fields::{get, list, text, texts};
 use crate::kind::join_group_version;
+use crate::object_meta;
 use crate::registry::Resource;
 use crate::status::{ApiError, Outcome};
 
@@ -31,14 +34,16 @@ impl Webhook {
 ///
 /// # Errors
 ///
-/// When it can't be known: conditions are written in CEL, which this server does not evaluate.
+/// When its conditions can't be evaluated and that is a reason to refuse, or when it can't be asked in a dry run.
 pub(super) fn matching(
     asked: Asked<'_>,
     webhook: &Webhook,
     object: Option<&Value>,
 ) -> Outcome<Option<Arc<Resource>>> {
     let spec = &webhook.spec;
-    let Some(version) = version(spec, asked) else { return Ok(None) };
+    let Some(version) = version(list(spec, "rules"), text(spec, "matchPolicy") == "Exact", asked) else {
+        return Ok(None);
+    };
     if !selects_namespace(get(spec, "namespaceSelector"), asked, object)
         || !selects_object(get(spec, "objectSelector"), asked, object)
     {
@@ -48,26 +53,34 @@ pub(super) fn matching(
         let message = format!("admission webhook {:?} does not support dry run", webhook.name());
         return Err(ApiError::bad_request(message));
     }
-    if !list(spec, "matchConditions").is_empty() {
-        let message = format!(
-            "webhook {:?} has matchConditions, which this server does not evaluate: leave them out, or use a real cluster",
-            webhook.name()
-        );
-        return Err(ApiError::bad_request(message));
+    let conditions = list(spec, "matchConditions");
+    if conditions.is_empty() {
+        return Ok(Some(version));
     }
-    Ok(Some(version))
+    let given = Given::new(asked, &version.kind, object);
+    match condition::hold(conditions, &given, false) {
+        Ok(hold) => Ok(hold.then_some(version)),
+        Err(_) if text(spec, "failurePolicy") == "Ignore" => Ok(None),
+        Err(problem) => {
+            let kind = &asked.request.resource.kind;
+            let name =
+                [object, asked.old].into_iter().flatten().map(|object| object_meta::text(object, "name"));
+            let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+            Err(ApiError::forbidden(kind, name, &problem))
+        }
+    }
 }
 
 /// Returns the version of the kind that a rule names: that of the request, or else another one if versions count as equal.
 ///
 /// Only custom resources have versions here that can be turned into each other.
-fn version(spec: &Value, asked: Asked<'_>) -> Option<Arc<Resource>> {
+pub(crate) fn version(rules: &[Value], is_exact: bool, asked: Asked<'_>) -> Option<Arc<Resource>> {
     let own = &asked.request.resource;
-    let is_named = |version: &str| list(spec, "rules").iter().any(|rule| follows(rule, asked, version));
+    let is_named = |version: &str| rules.iter().any(|rule| follows(rule, asked, version));
     if is_named(&own.kind.version) {
         return Some(Arc::clone(own));
     }
-    if text(spec, "matchPolicy") == "Exact" || own.custom.is_none() {
+    if is_exact || own.custom.is_none() {
         return None;
     }
     let resources = asked.request.cluster.registry.resources();
@@ -85,7 +98,10 @@ fn follows(rule: &Value, asked: Asked<'_>, version: &str) -> bool {
         _ => true,
     };
     let part = request.subresource.as_deref().unwrap_or_default();
+    let mut allowed = texts(rule, "resourceNames").peekable();
+    let is_name = allowed.peek().is_none() || asked.name().is_some_and(|name| allowed.any(|one| one == name));
     scope
+        && is_name
         && names("operations", asked.operation.as_str())
         && names("apiGroups", &kind.group)
         && names("apiVersions", version)
@@ -99,7 +115,7 @@ fn is_resource(rule: &str, plural: &str, part: &str) -> bool {
     (resource == "*" || resource == plural) && is_part
 }
 
-fn selects_namespace(selector: &Value, asked: Asked<'_>, object: Option<&Value>) -> bool {
+pub(crate) fn selects_namespace(selector: &Value, asked: Asked<'_>, object: Option<&Value>) -> bool {
     if is_everything(selector) {
         return true;
     }
@@ -112,7 +128,7 @@ fn selects_namespace(selector: &Value, asked: Asked<'_>, object: Option<&Value>)
     selects(selector, labels(found.as_ref()))
 }
 
-fn selects_object(selector: &Value, asked: Asked<'_>, object: Option<&Value>) -> bool {
+pub(crate) fn selects_object(selector: &Value, asked: Asked<'_>, object: Option<&Value>) -> bool {
     let selects = |object: Option<&Value>| object.is_some() && selects(selector, labels(object));
     is_everything(selector) || selects(object) || selects(asked.old)
 }
@@ -127,7 +143,7 @@ fn labels(object: Option<&Value>) -> Option<&Map<String, Value>> {
 }
 
 /// Returns whether labels fit a selector.
-fn selects(selector: &Value, labels: Option<&Map<String, Value>>) -> bool {
+pub(crate) fn selects(selector: &Value, labels: Option<&Map<String, Value>>) -> bool {
     let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
     let wanted = get(selector, "matchLabels").as_object().into_iter().flatten();
     let fits = |expression: &Value| {

@@ -7,8 +7,8 @@
 //! A request that webhooks may be asked about runs on a thread of its own, where waiting for them holds up nobody.
 
 mod asked;
-mod matching;
-mod review;
+pub(crate) mod matching;
+pub(crate) mod review;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use serde_json::Value;
 pub(crate) use self::asked::{Asked, Operation};
 use self::matching::{Webhook, matching};
 use self::review::{Verdict, request, verdict};
-use crate::cluster::Cluster;
+use crate::admission::configured::{MUTATING, VALIDATING, items};
 use crate::fields::{get, int, text};
 use crate::registry::Resource;
 use crate::status::{ApiError, Outcome};
@@ -33,18 +33,9 @@ use crate::webhooks::{call, wait};
 /// How long a webhook has that does not say so itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The tables of configurations.
-const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
-const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
-
-/// Returns whether there is any webhook.
-pub(crate) fn are_configured(cluster: &Cluster) -> bool {
-    let store = cluster.storage.read();
-    store.count(MUTATING) + store.count(VALIDATING) > 0
-}
-
 /// Returns the object as mutating webhooks change it; `None` if none of them changed it.
 pub(crate) fn mutate(asked: Asked<'_>, object: &Value, warnings: &mut Vec<String>) -> Outcome<Option<Value>> {
+    let asked = Asked { object: (asked.operation != Operation::Delete).then_some(object), ..asked };
     let mut now = object.clone();
     let mut called: Vec<(Webhook, Value)> = Vec::new();
     let webhooks = configured(asked, MUTATING);
@@ -96,6 +87,7 @@ fn mutate_by(
 
 /// Refuses a write that a validating webhook does not allow. All of them are asked at the same time.
 pub(crate) fn validate(asked: Asked<'_>, object: Option<&Value>, warnings: &mut Vec<String>) -> Outcome<()> {
+    let asked = Asked { object, ..asked };
     let mut webhooks = Vec::new();
     for webhook in configured(asked, VALIDATING) {
         if let Some(version) = matching(asked, &webhook, object)? {
@@ -114,19 +106,7 @@ pub(crate) fn validate(asked: Asked<'_>, object: Option<&Value>, warnings: &mut 
 
 /// Returns the webhooks of a kind in the order in which they are asked: by configuration, then as they are written.
 fn configured(asked: Asked<'_>, table: &str) -> Vec<Webhook> {
-    let resource = &asked.request.resource;
-    // A webhook that is broken must not keep itself from being repaired.
-    if asked.request.is_internal || &*resource.kind.group == "admissionregistration.k8s.io" {
-        return Vec::new();
-    }
-    let store = asked.request.cluster.storage.read();
-    if store.count(table) == 0 {
-        return Vec::new();
-    }
-    let page = store.list(table, &crate::store::Range::default(), None, &|_: &crate::store::Stored| true);
-    let items = page.map(|page| page.items).unwrap_or_default();
-    drop(store);
-    items.iter().flat_map(|item| Webhook::all_of(&item.value())).collect()
+    items(asked, table).iter().flat_map(Webhook::all_of).collect()
 }
 
 /// What a webhook is shown: the object before and after the write, in the version that it asks for.
@@ -149,7 +129,7 @@ impl<'a> Question<'a> {
 }
 
 /// Returns an object in another version of its kind.
-fn in_version(asked: Asked<'_>, version: &Resource, object: Value) -> Outcome<Value> {
+pub(crate) fn in_version(asked: Asked<'_>, version: &Resource, object: Value) -> Outcome<Value> {
     let converted = convert(&asked.request.cluster, version, vec![object], &version.api_version);
     let mut object = wait(converted)?.pop().unwrap_or_default();
     // Without a webhook for conversions, versions differ in their name only.

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::asked::{Asked, Operation};
 use crate::fields::{get, text, texts};
 use crate::kind::Kind;
-use crate::object_meta;
 
 /// What a webhook says.
 #[derive(Debug)]
@@ -24,11 +23,20 @@ pub(super) fn request(
     shown: &Kind,
     (old, object): (Option<&Value>, Option<&Value>),
 ) -> Value {
+    let mut fields = about(asked, shown, asked.name().unwrap_or_default());
+    let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+    put("uid", json!(uid));
+    put("object", object.cloned().unwrap_or_default());
+    put("oldObject", old.cloned().unwrap_or_default());
+    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": fields})
+}
+
+/// Returns what a review says of a write, beside the objects.
+pub(crate) fn about(asked: Asked<'_>, shown: &Kind, name: &str) -> Map<String, Value> {
     let (request, kind) = (asked.request, &asked.request.resource.kind);
     let of_kind = |kind: &Kind| json!({"group": *kind.group, "version": *kind.version, "kind": *kind.kind});
     let resource =
         |kind: &Kind| json!({"group": *kind.group, "version": *kind.version, "resource": *kind.plural});
-    let name = [object, old].into_iter().flatten().map(|object| object_meta::text(object, "name"));
     let options = match asked.operation {
         Operation::Create => "CreateOptions",
         Operation::Delete => "DeleteOptions",
@@ -36,7 +44,6 @@ pub(super) fn request(
     };
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
-    put("uid", json!(uid));
     put("kind", of_kind(shown));
     put("resource", resource(shown));
     put("requestKind", of_kind(kind));
@@ -45,18 +52,16 @@ pub(super) fn request(
         put("subResource", json!(part));
         put("requestSubResource", json!(part));
     }
-    put("name", json!(name.into_iter().find(|name| !name.is_empty()).unwrap_or_default()));
+    put("name", json!(name));
     if let Some(namespace) = &request.namespace {
         put("namespace", json!(namespace));
     }
     put("operation", json!(asked.operation.as_str()));
     let user = &request.user;
     put("userInfo", json!({"username": user.name, "uid": user.uid, "groups": user.groups}));
-    put("object", object.cloned().unwrap_or_default());
-    put("oldObject", old.cloned().unwrap_or_default());
     put("dryRun", json!(asked.is_dry_run));
     put("options", json!({"kind": options, "apiVersion": "meta.k8s.io/v1"}));
-    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": fields})
+    fields
 }
 
 /// Reads the answer to a review.

@@ -1,0 +1,153 @@
+//! An expression that can be run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::activation::Activation;
+use crate::check::{self, Checked};
+use crate::cost::estimate;
+use crate::declared::Declared;
+use crate::environment::Environment;
+use crate::evaluate::Run;
+use crate::failure::Failure;
+use crate::syntax;
+use crate::tree::{Kind, Node, Tree};
+use crate::types::Type;
+use crate::value::Value;
+
+/// An expression that can be run.
+#[derive(Clone)]
+pub struct Program {
+    tree: Arc<Tree>,
+    checked: Option<Arc<Checked>>,
+}
+
+/// What a run of an expression returns.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The value, or why there is none.
+    pub value: Result<Value, Failure>,
+    /// What the run cost.
+    pub cost: u64,
+}
+
+impl Program {
+    /// Reads an expression and checks its types. An error has the place of each problem, in the words of the real server.
+    pub fn compile(text: &str, environment: &Environment) -> Result<Self, String> {
+        let tree = syntax::parse(text)?;
+        let checked = check::check(&tree, environment)?;
+        Ok(Self { tree: Arc::new(tree), checked: Some(Arc::new(checked)) })
+    }
+
+    /// Reads an expression whose types are not known before it runs.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self { tree: Arc::new(syntax::parse(text)?), checked: None })
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.tree.text
+    }
+
+    /// Returns the type of the value; `dyn` if types were not checked.
+    pub fn output(&self) -> Type {
+        self.checked.as_ref().map_or(Type::Dyn, |checked| checked.output.clone())
+    }
+
+    /// Returns why the expression can never be run, though its types fit: it converts a text that has another form.
+    pub fn unusable(&self) -> Option<String> {
+        check::unusable(&self.tree.root)
+    }
+
+    /// Returns whether the expression mentions a variable.
+    pub fn mentions(&self, name: &str) -> bool {
+        mentions(&self.tree.root, name)
+    }
+
+    /// Returns the most that a run may cost, with the limits of the schema of `self`.
+    pub fn most_cost(&self, root: Option<&Declared>) -> u64 {
+        self.checked.as_ref().map_or(u64::MAX, |checked| estimate::most(&self.tree, checked, root))
+    }
+
+    /// Runs the expression. It ends when it costs more than `limit`.
+    pub fn run(&self, activation: &dyn Activation, limit: u64) -> Outcome {
+        let mut run = Run::new(activation, limit);
+        let value = run.node(&self.tree.root);
+        Outcome { value, cost: run.cost }
+    }
+}
+
+fn mentions(node: &Node, name: &str) -> bool {
+    if let Kind::Ident(ident) = &node.kind {
+        return &**ident == name;
+    }
+    check::parts(node).into_iter().any(|part| mentions(part, name))
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tree.text.fmt(f)
+    }
+}
+
+/// What a program does follows from its text.
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.tree.text == other.tree.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::FailureKind;
+    use std::collections::BTreeMap;
+
+    fn evaluated(text: &str) -> Outcome {
+        let program = Program::parse(text).unwrap();
+        program.run(&BTreeMap::<&str, Value>::new(), crate::PER_CALL_LIMIT)
+    }
+
+    #[test]
+    fn a_run_ends_when_it_costs_too_much() {
+        let ten = "[1,2,3,4,5,6,7,8,9,10]";
+        let loops = |count: usize| {
+            let (open, close) = (format!("{ten}.all(x, ").repeat(count), ")".repeat(count));
+            evaluated(&format!("{open}true{close}"))
+        };
+        let cheap = loops(2);
+        assert!(matches!(cheap.value, Ok(Value::Bool(true))) && cheap.cost < 10_000, "{cheap:?}");
+        let dear = loops(7);
+        assert_eq!(dear.value.unwrap_err().kind, FailureKind::Cost);
+        assert!(dear.cost > crate::PER_CALL_LIMIT && dear.cost < crate::PER_CALL_LIMIT + 1_000);
+        // An answer elsewhere does not hide it.
+        let hidden = format!("{}true{} || true", format!("{ten}.all(x, ").repeat(7), ")".repeat(7));
+        assert_eq!(evaluated(&hidden).value.unwrap_err().kind, FailureKind::Cost);
+    }
+
+    #[test]
+    fn texts_that_are_too_long_or_too_deep_are_not_read() {
+        for (text, problem) in [
+            (format!("'{}'", "x".repeat(16 << 10)), "expression code point size exceeds limit"),
+            (format!("1{}", "+1".repeat(2_000)), "more than 1000 operators"),
+            (format!("1{}", "+1".repeat(300)), "expression recursion limit exceeded: 250"),
+            (format!("{}1{}", "(".repeat(900), ")".repeat(900)), ""),
+        ] {
+            let found = Program::parse(&text).err();
+            assert!(found.as_ref().is_some_and(|found| found.contains(problem)), "{problem}: {found:?}");
+        }
+        assert!(Program::parse(&format!("1{}", "+1".repeat(200))).is_ok());
+    }
+
+    #[test]
+    fn what_is_made_has_a_limit() {
+        for text in [
+            "'x'.replace('', 'y').replace('', '%s%s%s%s'.format(['a','b','c','d']))".to_owned(),
+            format!("size([[1,2]].map(x, x + x){}) > 0", ".map(x, x + x)".repeat(3)),
+        ] {
+            assert!(evaluated(&text).value.is_ok(), "{text}");
+        }
+        let grown = format!("'abcdefgh'{} == ''", ".replace('', 'abcdefghabcdefgh')".repeat(30));
+        assert_eq!(evaluated(&grown).value.unwrap_err().kind, FailureKind::Cost);
+    }
+}
