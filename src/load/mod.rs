@@ -178,6 +178,7 @@ impl Loader {
             broken.push(BrokenPart { hook: None, failure });
             Arc::default()
         });
+        warnings.extend(module::rule_warnings(&schemas));
         let static_values = Arc::new(Value::Object(shared.global.clone()));
         Ok((Global { hooks, static_values, schemas, broken }, warnings))
     }

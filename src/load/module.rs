@@ -170,6 +170,7 @@ pub(super) fn read(
         Ok(())
     });
     module.broken = result.err().or(unreadable);
+    warnings.extend(rule_warnings(&module.schemas));
     // The values of the modules directory are no file of the module, but a change of them changes the module.
     let outside = outside.map(Value::to_string).unwrap_or_default();
     module.content = hash_directory(path) ^ hash(format!("{outside}{:?}", module.enabled).as_bytes());
@@ -296,10 +297,13 @@ pub(super) fn schemas(dir: &Path) -> Result<Arc<Schemas>, Failure> {
     let (config, own) = (read("config-values.yaml")?, read("values.yaml")?);
     let schemas = Schemas::compile(config.as_ref().map(borrow), own.as_ref().map(borrow));
     let schemas = schemas.map_err(|error| Failure::of(FailureKind::Values, &error))?;
-    for problem in schemas.rule_problems() {
-        tracing::warn!("{problem}; values that this rule is about are refused");
-    }
     Ok(Arc::new(schemas))
+}
+
+/// Returns what is wrong with rules in CEL of schemas that are in force otherwise.
+pub(super) fn rule_warnings(schemas: &Schemas) -> impl Iterator<Item = String> {
+    let told = |problem: &String| format!("a rule in CEL can't be evaluated: {problem}");
+    schemas.rule_problems().iter().map(told)
 }
 
 fn borrow(file: &(String, String)) -> (&str, &str) {

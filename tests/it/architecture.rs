@@ -14,7 +14,7 @@ const PURE: &[(&str, &[&str])] = &[
     (
         "values",
         &[
-            "cel",
+            "expressions",
             "golang",
             "json-patch",
             "libyaml-safer",

@@ -291,6 +291,27 @@ async fn hooks_that_ask_for_webhooks_are_told_that_nobody_asks_them() {
 }
 
 #[tokio::test]
+async fn rules_that_cannot_be_evaluated_are_warnings() {
+    let files = Files::new();
+    let rule = "x-deckhouse-validations: [{expression: self., message: m}]\n";
+    files
+        .write("modules/010-web/openapi/values.yaml", rule)
+        .write("global-hooks/openapi/config-values.yaml", rule);
+    let catalog = files.loader().load().await.unwrap();
+    assert!(catalog.modules[0].broken.is_none());
+    let told = |file: &str| {
+        let is_it = |warning: &&String| warning.contains(file) && warning.contains("does not compile");
+        catalog.warnings.iter().filter(is_it).count()
+    };
+    assert_eq!(
+        (told("010-web/openapi/values.yaml"), told("openapi/config-values.yaml")),
+        (1, 1),
+        "{:?}",
+        catalog.warnings
+    );
+}
+
+#[tokio::test]
 async fn f_b4_a_directory_that_can_not_be_read_is_not_an_empty_one() {
     let files = Files::new();
     files.executable("modules/010-web/hooks/a.sh", HOOK);

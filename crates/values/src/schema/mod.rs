@@ -1,6 +1,5 @@
 //! OpenAPI schemas of sections: defaults, completion and validation. See docs/modules.md#schemas.
 
-mod cost;
 mod messages;
 mod rules;
 mod transform;

@@ -1,12 +1,9 @@
 //! Rules in CEL at levels of a schema: `x-deckhouse-validations`. See docs/modules.md#rules-in-cel.
 
-use std::fmt;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use cel::{Context, ExecutionError, Program};
+use expressions::{Failure, FailureKind, Key, PER_CALL_LIMIT, Program, Value as Cel};
 use serde_json::{Map, Value};
-
-use super::cost;
 
 /// The keyword of rules.
 const RULES: &str = "x-deckhouse-validations";
@@ -25,6 +22,8 @@ const MAX_DEPTH: usize = 64;
 pub(super) struct Rules {
     own: Vec<Rule>,
     below: Vec<(String, Rules)>,
+    /// Whether there are rules so far below that nobody looks at them.
+    has_deeper: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -34,24 +33,10 @@ struct Rule {
 }
 
 /// An expression that can be evaluated.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 struct Compiled {
-    text: Arc<str>,
-    program: Arc<Program>,
+    program: Program,
     mentions_old: bool,
-}
-
-impl fmt::Debug for Compiled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
-    }
-}
-
-/// The program follows from the text.
-impl PartialEq for Compiled {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
 }
 
 impl Rules {
@@ -61,17 +46,20 @@ impl Rules {
     }
 
     fn at(schema: &Map<String, Value>, depth: usize) -> Self {
-        let Some(depth) = depth.checked_sub(1) else { return Self::default() };
+        let Some(depth) = depth.checked_sub(1) else {
+            return Self { has_deeper: has_rules(schema), ..Self::default() };
+        };
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let below = properties.filter_map(|(name, schema)| {
             let rules = Self::at(schema.as_object()?, depth);
             (!rules.is_empty()).then(|| (name.clone(), rules))
         });
-        Self { own: schema.get(RULES).map(read).unwrap_or_default(), below: below.collect() }
+        let own = schema.get(RULES).map(read).unwrap_or_default();
+        Self { own, below: below.collect(), has_deeper: false }
     }
 
     fn is_empty(&self) -> bool {
-        self.own.is_empty() && self.below.is_empty()
+        self.own.is_empty() && self.below.is_empty() && !self.has_deeper
     }
 
     /// Returns what is wrong with rules that can't be evaluated, and where.
@@ -82,6 +70,11 @@ impl Rules {
     }
 
     fn add_problems(&self, pointer: &str, problems: &mut Vec<String>) {
+        if self.has_deeper {
+            problems.push(format!(
+                "at {pointer:?}: rules below {MAX_DEPTH} levels of properties are left out: move them to a level above"
+            ));
+        }
         for (name, rules) in &self.below {
             rules.add_problems(&format!("{pointer}/properties/{name}"), problems);
         }
@@ -92,24 +85,51 @@ impl Rules {
     /// Returns the messages of the rules that `value` breaks. Rules about the value before are left out where there is none.
     pub(super) fn check(&self, key: &str, value: &Value, old: Option<&Value>) -> Vec<String> {
         let mut messages = Vec::new();
-        self.add_messages(key, value, old, &mut messages);
+        if !self.is_empty() {
+            let old = old.map(with_doubles);
+            self.add_messages(key, &with_doubles(value), old.as_ref(), &mut messages);
+        }
         messages
     }
 
-    fn add_messages(&self, path: &str, value: &Value, old: Option<&Value>, messages: &mut Vec<String>) {
+    fn add_messages(&self, path: &str, value: &Cel, old: Option<&Cel>, messages: &mut Vec<String>) {
         for (name, rules) in &self.below {
-            if let Some(value) = value.get(name) {
-                let old = old.and_then(|old| old.get(name));
+            if let Some(value) = field(value, name) {
+                let old = old.and_then(|old| field(old, name));
                 rules.add_messages(&format!("{path}.{name}"), value, old, messages);
             }
         }
+        if self.own.is_empty() {
+            return;
+        }
+        let given = [("self", Some(value)), ("oldSelf", old)];
+        let given: BTreeMap<&str, Cel> =
+            given.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))).collect();
         for rule in &self.own {
-            messages.extend(rule.check(value, old).err().map(|problem| match problem {
+            messages.extend(rule.check(&given).err().map(|problem| match problem {
                 Broken::Rule => rule.message.clone(),
                 Broken::Evaluation(problem) => format!("{path}: {RULES}: {problem}"),
             }));
         }
     }
+}
+
+/// Returns whether there are rules at a level, or at one below it.
+fn has_rules(schema: &Map<String, Value>) -> bool {
+    let mut levels = vec![schema];
+    while let Some(schema) = levels.pop() {
+        if schema.contains_key(RULES) {
+            return true;
+        }
+        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        levels.extend(properties.filter_map(|(_, schema)| schema.as_object()));
+    }
+    false
+}
+
+/// Returns a field of a value.
+fn field<'v>(value: &'v Cel, name: &str) -> Option<&'v Cel> {
+    if let Cel::Map(fields) = value { fields.get(&Key::text(name)) } else { None }
 }
 
 /// How a rule is broken.
@@ -149,76 +169,58 @@ impl Compiled {
         if text.len() > MAX_BYTES {
             return Err(format!("the expression has {} bytes, the maximum is {MAX_BYTES}", text.len()));
         }
-        let program = Program::compile(text).map_err(|errors| {
-            let errors: Vec<String> = errors.errors.iter().map(|error| error.msg.clone()).collect();
-            format!("{text:?} does not compile: {}", errors.join("; "))
+        let program = Program::parse(text).map_err(|problems| {
+            let problems: Vec<&str> =
+                problems.lines().filter_map(|line| line.strip_prefix("ERROR: <input>:")).collect();
+            format!("{text:?} does not compile: {}", problems.join("; "))
         })?;
-        let mentions_old = program.references().has_variable("oldSelf");
-        Ok(Self { text: text.into(), program: Arc::new(program), mentions_old })
+        let mentions_old = program.mentions("oldSelf");
+        Ok(Self { program, mentions_old })
     }
 }
 
 impl Rule {
-    fn check(&self, value: &Value, old: Option<&Value>) -> Result<(), Broken> {
+    fn check(&self, given: &BTreeMap<&str, Cel>) -> Result<(), Broken> {
         let rule = self.expression.as_ref().map_err(|problem| Broken::Evaluation(problem.clone()))?;
-        if rule.mentions_old && old.is_none() {
+        if rule.mentions_old && !given.contains_key("oldSelf") {
             return Ok(());
         }
-        let wrong = |problem: &str| Broken::Evaluation(format!("{:?} {problem}", rule.text));
-        let values: Vec<&Value> = old.into_iter().chain([value]).collect();
-        if cost::is_too_much(rule.program.expression(), &values) {
-            return Err(wrong(
-                "may cost too much for values of this length; write fewer loops into each other",
-            ));
-        }
-        let mut context = Context::default();
-        for (name, value) in [("self", Some(value)), ("oldSelf", old)] {
-            let Some(value) = value else { continue };
-            let converted =
-                cel::to_value(with_doubles(value)).map_err(|_| wrong("has no value to look at"))?;
-            context.add_variable_from_value(name, converted);
-        }
-        match rule.program.execute(&context) {
-            Ok(cel::Value::Bool(true)) | Err(ExecutionError::NoSuchKey(_)) => Ok(()),
-            Ok(cel::Value::Bool(false)) => Err(Broken::Rule),
+        let wrong = |problem: &str| Broken::Evaluation(format!("{:?} {problem}", rule.program.text()));
+        match rule.program.run(given, PER_CALL_LIMIT).value {
+            Ok(Cel::Bool(true)) => Ok(()),
+            Ok(Cel::Bool(false)) => Err(Broken::Rule),
             Ok(_) => Err(wrong("should be true or false")),
-            Err(error) => Err(wrong(&format!("can't be evaluated: {}", shown(&error)))),
+            Err(failure) => match failure.kind {
+                // What is not there is not asked about.
+                FailureKind::NoSuchKey => Ok(()),
+                FailureKind::Cost => {
+                    Err(wrong("costs too much for values of this length; write fewer loops into each other"))
+                }
+                _ => Err(wrong(&format!("can't be evaluated: {}", shown(&failure)))),
+            },
         }
     }
 }
 
 /// Returns what went wrong, without the values that were looked at.
-#[expect(clippy::wildcard_enum_match_arm, reason = "what is not known to quote nothing is not quoted")]
-fn shown(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchOverload(overload) => {
-            let types: Vec<&str> = overload.argument_types().iter().map(String::as_str).collect();
-            format!("{overload}{}", advice(&types))
+fn shown(failure: &Failure) -> String {
+    match &failure.kind {
+        FailureKind::NoSuchOverload(function, types) => {
+            let types: Vec<&str> = types.iter().map(String::as_str).collect();
+            format!("{function} can't be applied to {}{}", types.join(" and "), advice(&types))
         }
-        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
-            let (left, right) = (left.type_of().to_string(), right.type_of().to_string());
-            format!("{operator} can't be applied to {left} and {right}{}", advice(&[&left, &right]))
+        FailureKind::Undeclared(name) => format!("there is no {name}"),
+        FailureKind::DivisionByZero => "division by zero".to_owned(),
+        // The others may quote what they were given.
+        FailureKind::NoSuchKey | FailureKind::Cost | FailureKind::Other => {
+            "an operator or function can't use a value that it was given".to_owned()
         }
-        ExecutionError::UndeclaredReference(name) => format!("there is no {name}"),
-        ExecutionError::FunctionError { function, .. } => format!("function {function} failed"),
-        ExecutionError::InvalidArgumentCount { expected, actual } => {
-            format!("a function takes {expected} arguments, not {actual}")
-        }
-        ExecutionError::NotSupportedAsMethod { method, .. } => {
-            format!("{method} is no function of a value of this type")
-        }
-        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
-            "division by zero".to_owned()
-        }
-        // The others quote what they were given.
-        _ => "an operator or function can't use a value of this type".to_owned(),
     }
 }
 
 /// Returns what to do where a number of the values meets one that is written without a dot.
 fn advice(types: &[&str]) -> &'static str {
-    let has = |wanted: &[&str]| types.iter().any(|it| wanted.contains(it));
-    if has(&["double", "float"]) && has(&["int"]) {
+    if types.contains(&"double") && types.contains(&"int") {
         "; numbers of values are doubles: write 1.0 for 1"
     } else {
         ""
@@ -226,14 +228,12 @@ fn advice(types: &[&str]) -> &'static str {
 }
 
 /// Returns a value whose numbers are doubles: all numbers of values are, as in the reference operator.
-fn with_doubles(value: &Value) -> Value {
+fn with_doubles(value: &Value) -> Cel {
     match value {
-        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
-        Value::Array(items) => items.iter().map(with_doubles).collect(),
-        Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.clone(), with_doubles(value))).collect::<Map<_, _>>().into()
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+        Value::Number(number) => number.as_f64().map_or(Cel::Null, Cel::Double),
+        Value::Array(items) => Cel::list(items.iter().map(with_doubles).collect()),
+        Value::Object(map) => Cel::map(map.iter().map(|(key, value)| (Key::text(key), with_doubles(value)))),
+        Value::Null | Value::Bool(_) | Value::String(_) => Cel::of(value),
     }
 }
 
@@ -347,13 +347,13 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_too_long_is_not_begun() {
+    fn what_takes_too_long_is_ended() {
         let loops = "self.all(a, self.all(b, self.all(c, a + b + c >= 0.0)))";
         let short = Value::from(vec![1; 20]);
         let long = Value::from(vec![1; 2_000]);
         assert_eq!(one(loops).check("m", &short, None), Vec::<String>::new());
         let told = one(loops).check("m", &long, None).join("");
-        assert!(told.contains("may cost too much"), "{told}");
+        assert!(told.contains("costs too much"), "{told}");
         assert_eq!(one("self.all(a, a == 1.0)").check("m", &long, None), Vec::<String>::new());
         // Nesting has an end that is told.
         for deep in ["(".repeat(2_000), "!".repeat(4_000), "[".repeat(4_000), "-".repeat(4_000)] {
@@ -361,5 +361,37 @@ mod tests {
         }
         let chain = format!("{}true", "self == 1.0 ? false : ".repeat(150));
         assert!(one(&chain).check("m", &json!(2), None).len() <= 1);
+    }
+
+    #[test]
+    fn what_grows_without_end_is_ended_before_it_is_large() {
+        let doubled = format!("size([self]{}) > 1", ".map(x, x + x)".repeat(40));
+        let replaced = format!("size(self{}) > 1", ".replace('', self)".repeat(40));
+        let formatted = format!("size({}self{}) > 1", "'%s%s%s'.format([".repeat(1), ",self,self])");
+        for (expression, value) in [
+            (doubled, json!([1, 2])),
+            (replaced, json!("xyz")),
+            (
+                "size([self].map(x, x.replace('', x)).map(x, x.replace('', x)).map(x, x.replace('', x))) > 0"
+                    .to_owned(),
+                json!("x".repeat(3_000)),
+            ),
+        ] {
+            let told = one(&expression).check("m", &value, None).join("");
+            assert!(told.contains("costs too much"), "{expression}: {told}");
+        }
+        assert_eq!(one(&formatted).check("m", &json!("ab"), None), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rules_that_are_too_deep_are_named() {
+        let mut schema = json!({"x-deckhouse-validations": [{"expression": "true", "message": "m"}]});
+        for _ in 0..70 {
+            schema = json!({"properties": {"a": schema}});
+        }
+        let problems = rules(&schema).problems();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("rules below 64 levels of properties are left out"), "{problems:?}");
+        assert_eq!(rules(&schema).check("m", &json!({"a": {"a": 1}}), None), Vec::<String>::new());
     }
 }
