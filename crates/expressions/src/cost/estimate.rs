@@ -1,4 +1,6 @@
 //! The most that an expression may cost, from its types and the limits of its schema.
+//!
+//! The file is long, as each function has a cost of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
