@@ -136,7 +136,9 @@ mod tests {
             let found = Program::parse(&text).err();
             assert!(found.as_ref().is_some_and(|found| found.contains(problem)), "{problem}: {found:?}");
         }
-        assert!(Program::parse(&format!("1{}", "+1".repeat(200))).is_ok());
+        for text in [format!("1{}", "+1".repeat(200)), format!("{}1{}", "(".repeat(90), ")".repeat(90))] {
+            assert!(Program::parse(&text).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree, String> {
     {
         return Err(shown(text, 1, 0, &format!("expression has more than {MAX_OPERATORS} operators")));
     }
-    let parsed = ENVIRONMENT.parser().max_recursion_depth(250).parse_with_source_info(text);
+    let parsed = ENVIRONMENT.parser().parse_with_source_info(text);
     let (root, source) = parsed.map_err(|errors| {
         let lines: Vec<String> = errors.errors.iter().map(|error| problem(text, error)).collect();
         lines.join("\n")

@@ -196,7 +196,10 @@ impl Rule {
                 FailureKind::Cost => {
                     Err(wrong("costs too much for values of this length; write fewer loops into each other"))
                 }
-                _ => Err(wrong(&format!("can't be evaluated: {}", shown(&failure)))),
+                FailureKind::NoSuchOverload(..)
+                | FailureKind::Undeclared(_)
+                | FailureKind::DivisionByZero
+                | FailureKind::Other => Err(wrong(&format!("can't be evaluated: {}", shown(&failure)))),
             },
         }
     }
