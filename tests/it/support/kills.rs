@@ -32,17 +32,19 @@ pub(crate) async fn killed(
     let (strike, mut struck) = watch::channel(false);
     let writes = Arc::new(AtomicUsize::new(0));
     let server = cluster.server.service();
+    // What the API server does for a request outlives who asked.
+    let outside = tokio::runtime::Handle::current();
     let service = tower::service_fn(move |request: Request<Body>| {
         let is_read = request.method() == Method::GET;
         let write = if is_read { 0 } else { writes.fetch_add(1, Ordering::SeqCst) + 1 };
-        let (server, strike) = (server.clone(), strike.clone());
+        let (server, strike, outside) = (server.clone(), strike.clone(), outside.clone());
         async move {
             let is_over = *strike.borrow();
             if is_over || (write == number && moment == Moment::Before) {
                 strike.send_replace(true);
                 return std::future::pending().await;
             }
-            let answer = server.oneshot(request).await;
+            let answer = outside.spawn(server.oneshot(request)).await.unwrap();
             if write == number {
                 strike.send_replace(true);
             }
