@@ -22,6 +22,7 @@ mod config_secret;
 mod docs;
 mod driver;
 mod events;
+mod example_clusters;
 mod example_controllers;
 mod example_restarts;
 mod examples;

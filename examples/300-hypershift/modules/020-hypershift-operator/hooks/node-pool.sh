@@ -56,6 +56,8 @@ __on_reconcile::node-pool() {
     if .type == "Finalize" then {finalized: true}
     elif $cluster == null then {conditions: [condition("Ready"; false; "ClusterNotFound"; "no HostedCluster \($object.spec.clusterName) in \($its.namespace)")]}
     elif $of.namespace == null then {conditions: [condition("Ready"; false; "WaitingForNamespace"; "HostedCluster \($cluster.metadata.name) has none yet")]}
+    elif any($of.conditions[]?; .reason == "NamespaceTerminating") then
+      {conditions: [condition("Ready"; false; "NamespaceTerminating"; "waits for the end of Namespace \($of.namespace)")]}
     else
       {platform: ($object.spec.platform // {}), region: ([$cluster.spec.platform[]? | .region] | first // "")} as $machine
       | ($machine | hashed($its.name; 43)) as $template

@@ -15,8 +15,22 @@ reconcile:
   children:
   - {apiVersion: v1, kind: Service}
   - {apiVersion: v1, kind: Secret}
+  - {apiVersion: v1, kind: ConfigMap}
   - {apiVersion: apps/v1, kind: Deployment}
+  related:
+  - name: operators
+    apiVersion: apps/v1
+    kind: Deployment
+    labelSelector: {matchExpressions: [{key: hypershift.openshift.io/control-plane, operator: Exists}]}
+    parentLabel: hypershift.openshift.io/control-plane
+  - name: authorities
+    apiVersion: v1
+    kind: ConfigMap
+    labelSelector: {matchExpressions: [{key: hypershift.openshift.io/hosted-ca, operator: Exists}]}
+    parentLabel: hypershift.openshift.io/hosted-ca
 CONFIG
+  # An operator in the namespace of a control plane looks after that one only.
+  [[ -z ${HOSTED_CONTROL_PLANE_NAMESPACE:-} ]] || echo "  namespace: {nameSelector: {matchNames: [${HOSTED_CONTROL_PLANE_NAMESPACE}]}}"
 }
 
 __on_reconcile::hosted-control-plane() {
@@ -24,32 +38,46 @@ __on_reconcile::hosted-control-plane() {
     $object.metadata as $its | $values[0].global.hypershift.releases[$object.spec.releaseImage] as $release
     | ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator"] as $components
     | ["WaitingForEtcd", "WaitingForKubeAPIServer", "WaitingForComponents", "WaitingForComponents", "WaitingForComponents"] as $reasons
-    | def up: $context.children["Deployment.apps"][.] | . != null and (.status.availableReplicas // 0) > 0
-        and (.status.observedGeneration // 0) >= .metadata.generation;
-      def runs: {app: .metadata.name} as $labels | .spec = {replicas: 1, selector: {matchLabels: $labels},
-        template: {metadata: {labels: $labels}, spec: {containers: [{name: "component", image: $release.image}]}}};
+    | def image: $context.children["Deployment.apps"][.].spec.template.spec.containers[0].image;
+      def up: image == $release.image and ($context.children["Deployment.apps"][.] | (.status.availableReplicas // 0) > 0
+        and (.status.observedGeneration // 0) >= .metadata.generation);
+      def runs($image): {app: .metadata.name} as $labels | .spec = {replicas: 1, selector: {matchLabels: $labels},
+        template: {metadata: {labels: $labels}, spec: {containers: [{name: "component", image: $image}]}}}
+        | if .metadata.name != "kube-controller-manager" then . else .spec.template.spec |= (
+            .volumes = [{name: "ca-bundle", configMap: {name: "kube-controller-manager-ca-bundle"}}]
+            | .containers[0].volumeMounts = [{name: "ca-bundle", mountPath: "/etc/kubernetes/ca"}]) end;
     [$components | to_entries[] | select(.value | up | not) | .key] as $down
     | ($context.children.Service["kube-apiserver"].spec.clusterIP // "") as $host
     | {host: $host, port: 6443} as $endpoint
     | ($down == [] and $host != "") as $ready
+    # Between two releases a component may be down for a moment.
+    | ($ready or ($object.status.ready == true and $object.status.version != $release.version)) as $kept
+    | [.related.operators[].metadata.annotations["hypershift.openshift.io/release-image"]] as $operators
     | if .type == "Finalize" then {finalized: true}
+      # One version of the operator looks after one release.
+      elif $operators != [] and ($operators | index($object.spec.releaseImage) | not) then
+        {conditions: [condition("ReconciliationActive"; false; "ReleaseMismatch"; "the control plane operator is of \($operators[0])")]}
       elif $release == null then {conditions: [condition("Available"; false; "UnknownRelease"; $object.spec.releaseImage)]}
       else {
-        # What is there stays; the first that is missing is made.
-        children: ([(child("v1"; "Service"; "kube-apiserver") | .spec = {selector: {app: "kube-apiserver"}, ports: [{name: "https", port: 6443}]})]
-          + [$components | to_entries[] | select(.key <= ($down[0] // 4) or $context.children["Deployment.apps"][.value]) | child("apps/v1"; "Deployment"; .value) | runs]
-          + if $ready then [(child("v1"; "Secret"; "admin-kubeconfig")
+        # What is there stays; the first that is missing, or of another release, is made.
+        children: ([(child("v1"; "Service"; "kube-apiserver") | .spec = {selector: {app: "kube-apiserver"}, ports: [{name: "https", port: 6443}]}),
+            # What the config operator found in the hosted cluster.
+            (child("v1"; "ConfigMap"; "kube-controller-manager-ca-bundle") | .data = {"ca-bundle.crt": ([$context.related.authorities[].data["ca.crt"]] | add // "")})]
+          + [$components | to_entries[] | (if .key <= ($down[0] // 4) then $release.image else .value | image end) as $image
+              | select($image) | child("apps/v1"; "Deployment"; .value) | runs($image)]
+          + if $kept then [(child("v1"; "Secret"; "admin-kubeconfig")
               | .metadata.annotations = {"hypershift.openshift.io/cluster": $its.annotations["hypershift.openshift.io/cluster"]}
               | .stringData = {kubeconfig: "apiVersion: v1\nkind: Config\nclusters: [{name: hosted, cluster: {server: https://\($host):6443}}]\n"})] else [] end),
-        status: ({ready: ($ready or $object.status.ready == true)}
+        status: ({ready: $kept}
           + if $ready then {version: $release.version, controlPlaneEndpoint: $endpoint, kubeConfig: {name: "admin-kubeconfig"}}
             else ($object.status // {} | del(.ready, .conditions, .observedGeneration)) end),
         conditions: [
-          condition("EtcdAvailable"; ("etcd" | up); "AsExpected"; ""),
-          condition("KubeAPIServerAvailable"; ("kube-apiserver" | up); "AsExpected"; ""),
-          condition("InfrastructureReady"; $host != ""; "AsExpected"; ""),
-          (if $ready then condition("Available"; true; "AsExpected"; "")
-           else condition("Available"; false; $reasons[$down[0] // 0]; "waits for \($components[$down[0] // 0])") end)]
+          (("etcd" | up) as $is | condition("EtcdAvailable"; $is; if $is then "AsExpected" else $reasons[0] end; "")),
+          (("kube-apiserver" | up) as $is | condition("KubeAPIServerAvailable"; $is; if $is then "AsExpected" else $reasons[1] end; "")),
+          condition("InfrastructureReady"; $host != ""; if $host != "" then "AsExpected" else "WaitingForInfrastructure" end; ""),
+          (if $kept then condition("Available"; true; "AsExpected"; if $ready then "" else "rolls out \($components[$down[0] // 0])" end)
+           else condition("Available"; false; $reasons[$down[0] // 0]; "waits for \($components[$down[0] // 0])") end),
+          condition("ReconciliationActive"; true; "AsExpected"; "")]
       } end'
 }
 

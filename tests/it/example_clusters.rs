@@ -1,0 +1,607 @@
+//! Hosted clusters with what the files of their tests can't show: each moment of a roll-out, metrics, rights, refused writes, kills
+//! at each write, kinds that come late, and Secrets that stay secret.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use addon_operator::app;
+use apiserver::{ApiServer, FaultPlan};
+use http::Method;
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::support::DEADLINE;
+use crate::support::files::{copy, root};
+use crate::support::in_process::{Cluster, ask_socket, observed};
+use crate::support::kills::{Moment, killed};
+use crate::support::program::get as http_get;
+use crate::support::rights::{Request, manifests};
+use crate::support::server::{get, ok};
+
+pub(crate) const CLUSTERS: &str = "/apis/hypershift.openshift.io/v1alpha1/namespaces/clusters/hostedclusters";
+pub(crate) const POOLS: &str = "/apis/hypershift.openshift.io/v1alpha1/namespaces/clusters/nodepools";
+pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const EXAMPLE: &str = "examples/300-hypershift/modules";
+
+/// How many writes a part of a life takes at most.
+const AT_MOST: usize = 200;
+
+/// An operator with the modules of the example.
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("global-hooks")).unwrap();
+        copy(&root().join(EXAMPLE), dir.path());
+        let framework = dir.path().join("framework");
+        let operator = env!("CARGO_BIN_EXE_addon-operator");
+        let written = Command::new(operator).args(["hook", "framework"]).arg(&framework).output().unwrap();
+        assert!(written.status.success(), "{written:?}");
+        let library = framework.join("shell_lib.sh");
+        for module in fs::read_dir(dir.path().join("modules")).unwrap() {
+            let Ok(hooks) = fs::read_dir(module.unwrap().path().join("hooks")) else { continue };
+            for hook in hooks {
+                let hook = hook.unwrap().path();
+                let text = fs::read_to_string(&hook).unwrap();
+                fs::write(hook, text.replace("/shell_lib.sh", library.to_str().unwrap())).unwrap();
+            }
+        }
+        let server = ApiServer::builder().simulate(Duration::ZERO).build().unwrap();
+        let world = Self { cluster: Cluster { dir, server } };
+        for name in ["ops", "clusters"] {
+            world.post("/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+        }
+        world
+    }
+
+    pub(crate) async fn post(&self, path: &str, object: Value) -> Value {
+        ok(&self.cluster.server, Method::POST, path, &object).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, change: Value) {
+        ok(&self.cluster.server, Method::PATCH, path, &change).await;
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        ok(&self.cluster.server, Method::DELETE, path, &Value::Null).await;
+    }
+
+    /// Waits until what is at `path` fits; nothing is null.
+    pub(crate) async fn settled(&self, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let found = get(&self.cluster.server, path).await.unwrap_or_default();
+            if fits(&found) {
+                return found;
+            }
+            assert!(begun.elapsed() < 2 * DEADLINE, "{path} is {found:#}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until the kinds of the example are served.
+    async fn kinds(&self) {
+        for name in ["hostedclusters", "nodepools"] {
+            let path = format!("{CRDS}/{name}.hypershift.openshift.io");
+            self.settled(&path, |crd| !crd["status"]["conditions"].is_null()).await;
+        }
+    }
+
+    pub(crate) async fn create(&self, name: &str, spec: Value) {
+        self.kinds().await;
+        let mut all = json!({"release": {"image": "registry.local/release:1.0"}, "initialComputeReplicas": 1, "infraID": name});
+        all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        let object = json!({
+            "apiVersion": "hypershift.openshift.io/v1alpha1", "kind": "HostedCluster",
+            "metadata": {"name": name, "namespace": "clusters"}, "spec": all,
+        });
+        self.post(CLUSTERS, object).await;
+    }
+
+    async fn ready(&self, name: &str) {
+        self.settled(&format!("{CLUSTERS}/{name}"), |cluster| cluster["status"]["ready"] == true).await;
+        self.settled(&format!("{POOLS}/{name}"), |pool| pool["status"]["nodeCount"] == 1).await;
+    }
+
+    pub(crate) async fn gone(&self, name: &str) {
+        self.settled(&format!("{CLUSTERS}/{name}"), Value::is_null).await;
+        self.settled(&format!("/api/v1/namespaces/clusters-{name}"), Value::is_null).await;
+    }
+
+    /// Has a cluster made and removed again.
+    async fn live(&self) {
+        self.create("demo", json!({})).await;
+        self.ready("demo").await;
+        self.delete(&format!("{CLUSTERS}/demo")).await;
+        self.gone("demo").await;
+    }
+
+    async fn asked(&self, port: u16, path: &'static str) -> String {
+        let port = port.to_string();
+        tokio::task::spawn_blocking(move || http_get(&port, path)).await.unwrap()
+    }
+}
+
+/// Collects all states of the objects of a kind of the example from now on.
+async fn states(world: &World, kind: &str, namespace: &str) -> Arc<Mutex<Vec<Value>>> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("hypershift.openshift.io", "v1alpha1", kind));
+    let api: Api<DynamicObject> = Api::namespaced_with(world.cluster.client(), namespace, &resource);
+    let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let sink = Arc::clone(&seen);
+    tokio::spawn(async move {
+        use futures::StreamExt as _;
+        let changes = api.watch(&WatchParams::default(), &version).await.unwrap();
+        let mut changes = std::pin::pin!(changes);
+        while let Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object))) = changes.next().await {
+            sink.lock().unwrap().push(serde_json::to_value(object).unwrap());
+        }
+    });
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c07_a_cluster_is_ready_at_each_moment_of_a_roll_out() {
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    world.create("demo", json!({})).await;
+    world.ready("demo").await;
+    let (clusters, planes) = (
+        states(&world, "HostedCluster", "clusters").await,
+        states(&world, "HostedControlPlane", "clusters-demo").await,
+    );
+    world
+        .patch(
+            &format!("{CLUSTERS}/demo"),
+            json!({"spec": {"release": {"image": "registry.local/release:1.1"}}}),
+        )
+        .await;
+    let is_through = |cluster: &Value| {
+        cluster["status"]["version"]["history"][0]
+            == json!({
+                "state": "Completed", "version": "1.1", "image": "registry.local/release:1.1",
+                "startedTime": cluster["status"]["version"]["history"][0]["startedTime"],
+                "completionTime": cluster["status"]["version"]["history"][0]["completionTime"],
+            })
+    };
+    world.settled(&format!("{CLUSTERS}/demo"), is_through).await;
+    crate::support::server::until("the end of the roll-out in the watch", || {
+        clusters.lock().unwrap().iter().any(is_through)
+    })
+    .await;
+    let told = |seen: &Arc<Mutex<Vec<Value>>>| -> Vec<Value> {
+        seen.lock().unwrap().iter().map(|object| object["status"].clone()).collect()
+    };
+    let (clusters, planes) = (told(&clusters), told(&planes));
+    // The new version is not told before all components run it.
+    let first = planes.iter().position(|status| status["version"] == "1.1").unwrap();
+    let waited = |status: &Value| {
+        status["conditions"].to_string().contains("rolls out hosted-cluster-config-operator")
+    };
+    assert!(planes[..first].iter().any(waited), "{planes:#?}");
+    let partial = clusters.iter().any(|status| status["version"]["history"][0]["state"] == "Partial");
+    let progressing = clusters.iter().any(|status| {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().any(|one| one["type"] == "Progressing" && one["status"] == "True")
+    });
+    assert!(partial && progressing, "{clusters:#?}");
+    assert!(clusters.iter().all(|status| status["ready"] == true), "{clusters:#?}");
+    assert!(planes.iter().all(|status| status["ready"] == true) && planes.len() >= 3, "{planes:#?}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn out_of_a_roll_out_a_control_plane_that_is_down_is_not_ready() {
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    world.create("demo", json!({})).await;
+    world.ready("demo").await;
+    let path = "/apis/apps/v1/namespaces/clusters-demo/deployments/etcd";
+    let seen = states(&world, "HostedControlPlane", "clusters-demo").await;
+    world.delete(path).await;
+    crate::support::server::until("a plane that is not ready", || {
+        seen.lock().unwrap().iter().any(|plane| plane["status"]["ready"] == false)
+    })
+    .await;
+    world.ready("demo").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c17_an_operator_in_the_namespace_of_a_control_plane_looks_after_that_one_only() {
+    let world = World::new().await;
+    let (module, inner) = ("modules/030-control-plane-operator", tempfile::tempdir().unwrap());
+    for name in ["modules", "global-hooks"] {
+        fs::create_dir(inner.path().join(name)).unwrap();
+    }
+    fs::rename(world.cluster.path(module), inner.path().join(module)).unwrap();
+    fs::copy(world.cluster.path("modules/values.yaml"), inner.path().join("modules/values.yaml")).unwrap();
+    // What the Deployment of the operator would say.
+    for script in ["hooks/hosted-control-plane.sh", "enabled"] {
+        let path = inner.path().join(module).join(script);
+        let text = fs::read_to_string(&path).unwrap();
+        let set = "#!/usr/bin/env bash\nexport HOSTED_CONTROL_PLANE_NAMESPACE=clusters-demo\n";
+        fs::write(path, text.replacen("#!/usr/bin/env bash\n", set, 1)).unwrap();
+    }
+    let operator = world.cluster.start(&[]).await;
+    for name in ["other", "demo"] {
+        world.create(name, json!({})).await;
+        let plane = format!(
+            "/apis/hypershift.openshift.io/v1alpha1/namespaces/clusters-{name}/hostedcontrolplanes/{name}"
+        );
+        world.settled(&plane, |plane| !plane.is_null()).await;
+    }
+    let inner = Cluster { dir: inner, server: world.cluster.server.clone() };
+    let within = inner.start(&[("namespace", "clusters-demo")]).await;
+    world.ready("demo").await;
+    let metrics = world.asked(within.port, "/metrics").await;
+    let keys = metrics.lines().find(|line| line.starts_with("addon_operator_reconcile_keys{")).unwrap();
+    assert!(keys.ends_with(" 1"), "{keys}");
+    let other = "/apis/hypershift.openshift.io/v1alpha1/namespaces/clusters-other/hostedcontrolplanes/other";
+    let other = get(&world.cluster.server, other).await.unwrap();
+    assert_eq!((&other["metadata"]["finalizers"], &other["status"]), (&Value::Null, &Value::Null));
+    world.delete(&format!("{CLUSTERS}/demo")).await;
+    world.settled(&format!("{CLUSTERS}/demo"), Value::is_null).await;
+    within.stop().await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_hooks_count_clusters_and_machines_in_metrics() {
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    world.create("demo", json!({})).await;
+    world.create("wrong", json!({"release": {"image": "registry.local/release:9"}})).await;
+    world.ready("demo").await;
+    let has = |metrics: &str, name: &str, label: &str, value: &str| {
+        metrics.lines().any(|line| {
+            let is_value = value.is_empty() || line.ends_with(&format!(" {value}"));
+            line.starts_with(name) && line.contains(label) && is_value
+        })
+    };
+    let begun = Instant::now();
+    loop {
+        let metrics = world.asked(operator.port, "/metrics/hooks").await;
+        let is_told = has(&metrics, "hosted_clusters{", "phase=\"Ready\"", "1")
+            && has(&metrics, "hosted_clusters{", "phase=\"Invalid\"", "1")
+            && has(&metrics, "hosted_clusters{", "phase=\"Deleting\"", "0")
+            && has(&metrics, "node_pool_machines{", "state=\"ready\"", "1")
+            && has(&metrics, "node_pool_machines{", "state=\"waiting\"", "0")
+            && has(&metrics, "hosted_cluster_ready_seconds{", "cluster=\"clusters/demo\"", "");
+        if is_told {
+            break;
+        }
+        let ours: Vec<&str> = metrics
+            .lines()
+            .filter(|line| line.contains("hosted_cluster") || line.contains("node_pool"))
+            .collect();
+        assert!(begun.elapsed() < DEADLINE, "{ours:#?}");
+    }
+    operator.stop().await;
+}
+
+/// Returns the rights that a request needs. What server-side apply makes needs both.
+fn rights(request: &Request) -> Vec<(String, String, String)> {
+    let (group, verb) = (request.text("group").to_owned(), request.text("verb").to_owned());
+    let name = request.text("resource").to_owned();
+    match request.text("subresource") {
+        "" if verb == "patch" => {
+            vec![(group.clone(), name.clone(), verb), (group, name, "create".to_owned())]
+        }
+        "" => vec![(group, name, verb)],
+        part => vec![(group, format!("{name}/{part}"), verb)],
+    }
+}
+
+/// Returns what the chart of the example makes for the operator's account.
+fn access() -> Vec<Value> {
+    let rendered = Command::new(env!("CARGO_BIN_EXE_addon-operator"))
+        .args(["template", "hypershift-operator"])
+        .arg(root().join(EXAMPLE).join("020-hypershift-operator"))
+        .args(["--set", "hypershiftOperator.access.create=true"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(rendered.stdout).unwrap();
+    let chart: Vec<Value> =
+        values::yaml::parse_all(&text).unwrap().into_iter().filter(|object| !object.is_null()).collect();
+    assert_eq!(chart.len(), 2, "{text}");
+    chart
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_role_of_the_chart_is_what_hosted_clusters_need_and_no_more() {
+    let world = World::new().await;
+    let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
+    let sink = Arc::clone(&seen);
+    let client = observed(&world.cluster.server, "ops", move |request| {
+        sink.lock().unwrap().extend(Request::of_client(request, "ops"));
+    });
+    let (shutdown, ended) = watch::channel(false);
+    let running = tokio::spawn(app::run(world.cluster.around(client, false, ended, &[]), drop));
+    let secret = json!({
+        "metadata": {"name": "pull", "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
+        "data": {".dockerconfigjson": "e30="},
+    });
+    world.post("/api/v1/namespaces/clusters/secrets", secret).await;
+    world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
+    world.ready("demo").await;
+    world
+        .patch(&format!("{POOLS}/demo"), json!({"spec": {"platform": {"aws": {"instanceType": "large"}}}}))
+        .await;
+    // A wrong one, so that there is an Event.
+    let held = json!({"metadata": {"name": "control-plane-operator", "namespace": "clusters-other"}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
+    world.post("/api/v1/namespaces", json!({"metadata": {"name": "clusters-other"}})).await;
+    world.post("/apis/apps/v1/namespaces/clusters-other/deployments", held).await;
+    world.create("other", json!({})).await;
+    let is_told = |events: &Value| {
+        let mut all = events["items"].as_array().into_iter().flatten();
+        all.any(|event| event["reason"] == "ReconcileFailed")
+    };
+    world.settled("/api/v1/namespaces/clusters/events", is_told).await;
+    world.delete(&format!("{CLUSTERS}/demo")).await;
+    world.gone("demo").await;
+    shutdown.send_replace(true);
+    running.await.unwrap().unwrap();
+    let chart = access();
+    let installation = manifests();
+    let all: Vec<Value> = installation.iter().chain(&chart).cloned().collect();
+    let seen = seen.lock().unwrap();
+    let refused: BTreeSet<String> =
+        seen.iter().filter(|request| !request.is_allowed(&all)).map(ToString::to_string).collect();
+    let used: BTreeSet<(String, String, String)> = seen.iter().flat_map(rights).collect();
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+    };
+    let mut idle = Vec::new();
+    for rule in chart[0]["rules"].as_array().unwrap() {
+        let group = rule["apiGroups"][0].as_str().unwrap().to_owned();
+        for resource in texts(&rule["resources"]) {
+            for verb in texts(&rule["verbs"]) {
+                let right = (group.clone(), resource.clone(), verb);
+                // The Cluster owns both, so they are collected with it; where there is no Cluster API, they are deleted. And a
+                // definition that changes is patched.
+                let is_of_other_lives = match right.2.as_str() {
+                    "delete" => ["hostedcontrolplanes", "externalinfraclusters"].contains(&right.1.as_str()),
+                    "patch" => right.1 == "customresourcedefinitions",
+                    _ => false,
+                };
+                if !used.contains(&right) && !is_of_other_lives {
+                    idle.push(right);
+                }
+            }
+        }
+    }
+    assert!(refused.is_empty() && idle.is_empty(), "not allowed: {refused:#?}\nnot needed: {idle:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_lives_and_goes_when_every_fourth_write_is_refused() {
+    let world = World::new().await;
+    world.cluster.server.faults().clear();
+    for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
+        for number in 1..=60 {
+            world
+                .cluster
+                .server
+                .faults()
+                .add(FaultPlan::on(method.clone(), "/apis/*").nth(4 * number).fail(500));
+        }
+    }
+    let operator = world.cluster.start(&[]).await;
+    world.kinds().await;
+    let begun = Instant::now();
+    // What a person writes may be refused as well.
+    let object = json!({
+        "apiVersion": "hypershift.openshift.io/v1alpha1", "kind": "HostedCluster", "metadata": {"name": "demo", "namespace": "clusters"},
+        "spec": {"release": {"image": "registry.local/release:1.0"}, "initialComputeReplicas": 1, "infraID": "demo"},
+    });
+    while crate::support::server::send(&world.cluster.server, Method::POST, CLUSTERS, &object).await.0 >= 300
+    {
+        assert!(begun.elapsed() < DEADLINE);
+    }
+    world.ready("demo").await;
+    let path = format!("{CLUSTERS}/demo");
+    while crate::support::server::send(&world.cluster.server, Method::DELETE, &path, &Value::Null).await.0
+        >= 300
+    {
+        assert!(begun.elapsed() < DEADLINE);
+    }
+    world.gone("demo").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_kinds_of_the_cluster_api_clusters_wait_for_them_and_say_so() {
+    let world = World::new().await;
+    let crds = world.cluster.path("modules/010-hypershift-crds/crds");
+    let late = ["cluster.yaml", "machine.yaml", "machineset.yaml"];
+    let texts = late.map(|name| fs::read_to_string(crds.join(name)).unwrap());
+    for name in late {
+        fs::remove_file(crds.join(name)).unwrap();
+    }
+    let operator = world.cluster.start(&[]).await;
+    world.create("demo", json!({})).await;
+    let begun = Instant::now();
+    loop {
+        let queue = world.asked(operator.port, "/queue").await;
+        if queue.contains("HostedCluster clusters/demo") && queue.contains("does not exist yet") {
+            break;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{queue}");
+    }
+    for text in texts {
+        world.post(CRDS, values::yaml::parse_all(&text).unwrap().remove(0)).await;
+    }
+    world.ready("demo").await;
+    // A finalizer that somebody takes away comes back.
+    world.patch(&format!("{CLUSTERS}/demo"), json!({"metadata": {"finalizers": null}})).await;
+    let is_back =
+        |cluster: &Value| cluster["metadata"]["finalizers"] == json!(["hypershift.openshift.io/finalizer"]);
+    world.settled(&format!("{CLUSTERS}/demo"), is_back).await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_copied_secret_holds_is_in_no_condition_event_or_picture() {
+    const TOKEN: &str = "cGxlYXNlLWRvLW5vdC10ZWxs";
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    let secret = json!({
+        "metadata": {"name": "pull", "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
+        "data": {".dockerconfigjson": TOKEN},
+    });
+    world.post("/api/v1/namespaces/clusters/secrets", secret).await;
+    // Somebody else has an object with the name of a copy: the copy is refused.
+    world.post("/api/v1/namespaces", json!({"metadata": {"name": "clusters-demo"}})).await;
+    world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
+    let events: Api<Event> = Api::all(world.cluster.client());
+    let begun = Instant::now();
+    while events
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .iter()
+        .all(|event| event.reason.as_deref() != Some("ReconcileFailed"))
+    {
+        assert!(begun.elapsed() < DEADLINE);
+    }
+    world.delete("/api/v1/namespaces/clusters-demo").await;
+    world.ready("demo").await;
+    let copy =
+        get(&world.cluster.server, "/api/v1/namespaces/clusters-demo/secrets/pull-secret").await.unwrap();
+    assert_eq!(copy["data"][".dockerconfigjson"], TOKEN);
+    let told = serde_json::to_string(&events.list(&ListParams::default()).await.unwrap()).unwrap();
+    let cluster = get(&world.cluster.server, &format!("{CLUSTERS}/demo")).await.unwrap().to_string();
+    let mut pictures = vec![told, cluster];
+    for path in ["/queue", "/metrics", "/"] {
+        pictures.push(world.asked(operator.port, path).await);
+    }
+    for path in ["/queue/list.json", "/journal.json", "/status.json"] {
+        pictures.push(ask_socket(&world.cluster, path));
+    }
+    for picture in pictures {
+        assert!(!picture.contains(TOKEN) && !picture.contains("please-do-not-tell"), "{picture}");
+    }
+    operator.stop().await;
+}
+
+/// What the operator is at when it is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Work {
+    Create,
+    Delete,
+}
+
+async fn done(world: &World, work: Work) {
+    match work {
+        Work::Create => world.ready("demo").await,
+        Work::Delete => world.gone("demo").await,
+    }
+}
+
+/// Does `work` with a kill at each of these writes, a new operator after each, then to its end. Returns how many kills there were.
+async fn struck(work: Work, moment: Moment, numbers: impl IntoIterator<Item = usize>) -> usize {
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    world.create("demo", json!({})).await;
+    if work == Work::Delete {
+        world.ready("demo").await;
+        operator.stop().await;
+        world.delete(&format!("{CLUSTERS}/demo")).await;
+    } else {
+        // Only the kinds are there.
+        operator.stop().await;
+    }
+    let mut kills = 0;
+    for number in numbers {
+        if !killed(&world.cluster, &[], (number, moment), async || done(&world, work).await).await {
+            break;
+        }
+        kills += 1;
+    }
+    let operator = world.cluster.start(&[]).await;
+    done(&world, work).await;
+    if work == Work::Create {
+        let machines = "/apis/cluster.x-k8s.io/v1alpha4/namespaces/clusters-demo/machines";
+        let machines = get(&world.cluster.server, machines).await.unwrap();
+        assert_eq!(machines["items"].as_array().unwrap().len(), 1, "{work:?} {moment:?}: {machines:#}");
+        world.delete(&format!("{CLUSTERS}/demo")).await;
+        world.gone("demo").await;
+    }
+    operator.stop().await;
+    kills
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c12_a_life_goes_on_under_kills_that_come_later_each_time() {
+    for (work, moment) in [(Work::Create, Moment::After), (Work::Delete, Moment::Before)] {
+        let kills = struck(work, moment, (1..).step_by(11)).await;
+        assert!(kills >= 2, "{work:?} {moment:?}: {kills} kills");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a life for each write takes minutes"]
+async fn c12_a_kill_at_any_write_of_a_life_changes_no_end() {
+    for work in [Work::Create, Work::Delete] {
+        for moment in [Moment::Before, Moment::After] {
+            let mut writes = 0;
+            while struck(work, moment, [writes + 1]).await == 1 {
+                writes += 1;
+                assert!(writes < AT_MOST, "{work:?} takes more writes than expected");
+            }
+            assert!(writes >= 10, "{work:?}, {moment:?}: only {writes} writes were hit");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_write_of_a_life_leaves_an_object_as_it_was() {
+    use tower::ServiceExt as _;
+    let world = World::new().await;
+    let idle: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (server, sink) = (world.cluster.server.clone(), Arc::clone(&idle));
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (server, sink) = (server.clone(), Arc::clone(&sink));
+        async move {
+            let path = request.uri().path().to_owned();
+            let is_ours = request.method() == Method::PATCH
+                && ["hypershift", "cluster.x-k8s.io", "/apps/", "namespaces/clusters"]
+                    .iter()
+                    .any(|part| path.contains(part))
+                && !path.contains("customresourcedefinitions");
+            let object = path.strip_suffix("/status").unwrap_or(&path).to_owned();
+            let version = async || {
+                let found = get(&server, &object).await.unwrap_or_default();
+                found["metadata"]["resourceVersion"].clone()
+            };
+            let before = if is_ours { version().await } else { Value::Null };
+            let answer = server.service().oneshot(request).await;
+            let is_done = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
+            if is_ours && is_done && !before.is_null() && version().await == before {
+                sink.lock().unwrap().push(path);
+            }
+            answer
+        }
+    });
+    let client = addon_operator::cluster::connect_in_process(service, "ops");
+    let (shutdown, ended) = watch::channel(false);
+    let running = tokio::spawn(app::run(world.cluster.around(client, false, ended, &[]), drop));
+    world.live().await;
+    shutdown.send_replace(true);
+    running.await.unwrap().unwrap();
+    let idle = idle.lock().unwrap();
+    assert!(idle.is_empty(), "{idle:#?}");
+}
