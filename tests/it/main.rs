@@ -24,6 +24,7 @@ mod driver;
 mod events;
 mod example_clusters;
 mod example_controllers;
+mod example_figures;
 mod example_restarts;
 mod examples;
 mod git_modules;
