@@ -12,9 +12,9 @@ use std::time::Duration;
 use engine::object_patch::ObjectPatch;
 use engine::{
     Basis, BrokerRegistration, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind,
-    IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry,
-    ReleaseName, ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec,
-    StoreError, StoreRequest, ValuesInput, WebhookRegistration,
+    IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName,
+    ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError,
+    StoreRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;

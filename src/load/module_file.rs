@@ -19,8 +19,7 @@ use super::mapping::{MAX_TEXT, check_keys, read_mapping};
 const FILE: &str = "module.yaml";
 
 /// All keys that there are.
-const KEYS: [&str; 7] =
-    ["chart", "drift", "namespace", "readiness", "requires", "retry", "valuesLayout"];
+const KEYS: [&str; 7] = ["chart", "drift", "namespace", "readiness", "requires", "retry", "valuesLayout"];
 
 /// All keys of the chart.
 const CHART_KEYS: [&str; 5] = ["autoUpgrade", "minAge", "name", "repository", "version"];
