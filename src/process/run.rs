@@ -18,7 +18,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::descendants::Descendants;
-use super::limits::{AppliedLimits, MetLimit};
+use super::limit_kind::MetLimit;
+use super::limits::AppliedLimits;
 use super::orphans::Register;
 use super::streams::{Stream, Streams};
 use super::wait;

@@ -265,7 +265,8 @@ impl Modules {
             Release::Unknown => module.spec.has_chart && !self.are_releases_known,
             Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
         };
-        if !module.is_active && !(module.is_on() && may_have_release) {
+        let leaves_something = module.is_active || (module.is_on() && may_have_release);
+        if !leaves_something {
             // Nothing of it was ever begun, so nothing of it stays.
             self.states.remove(name);
             lower.configuration.remove_module(lower.cx, name);
