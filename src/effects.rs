@@ -141,6 +141,7 @@ impl Effects for Adapters {
         self.telemetry.decided(took, effects);
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each effect")]
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         match effect {
             Effect::Announce(announcement) => self.events.record(announcement),

@@ -94,6 +94,13 @@ fn flag(key: &str, value: &Value) -> Result<bool, String> {
     }
 }
 
+fn two_charts(path: &Path) -> Failure {
+    files(format!(
+        "{}: it names a chart, and the module has one of its own (Chart.yaml or templates/): remove one of them",
+        path.join("module.yaml").display()
+    ))
+}
+
 /// Reads a module. Returns it with the candidates for its hooks and with warnings about files that were left out.
 pub(super) fn read(
     entry: &Entry,
@@ -158,10 +165,7 @@ pub(super) fn read(
         let file = ModuleFile::read(path)?;
         (module.namespace, module.layout, module.settings) = (file.namespace, file.layout, file.settings);
         if file.chart.is_some() && module.has_chart {
-            return Err(files(format!(
-                "{}: it names a chart, and the module has one of its own (Chart.yaml or templates/): remove one of them",
-                path.join("module.yaml").display()
-            )));
+            return Err(two_charts(path));
         }
         module.has_chart |= file.chart.is_some();
         module.chart = file.chart;

@@ -1,6 +1,5 @@
 //! What the effects of module sources come to: fetch, keep, drop, link, restore.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

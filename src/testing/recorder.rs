@@ -196,6 +196,7 @@ impl Recording {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn answered(&mut self, event: &Event) {
         match event {
             Event::HookFinished { run, outcome, usage } => {

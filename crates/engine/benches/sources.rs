@@ -274,6 +274,8 @@ fn module(link: &ModuleLink) -> Module {
         has_chart: true,
         chart: None,
         package: None,
+        version: None,
+        settings: engine::ModuleSettings::default(),
         crds: Vec::new(),
         broken: None,
     }

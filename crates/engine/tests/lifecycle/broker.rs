@@ -106,7 +106,7 @@ impl World {
         self.forgets_everything();
         let registry = self.repositories.registry.clone();
         let mut catalog = files().catalog();
-        let bundles = registry.links().into_iter().filter_map(|link| {
+        let bundles = registry.links(&BTreeSet::new()).into_iter().filter_map(|link| {
             let module = self.repositories.bundles.get(&link.digest)?.clone();
             Some(Arc::new(Module { name: link.name, ..module }))
         });
