@@ -34,6 +34,8 @@ pub(super) struct Commits {
     pub(super) old_runs: BTreeSet<RunId>,
     /// Whether a bundle that was lost is there again: what is registered is loaded once more.
     has_restored: bool,
+    /// Whether such a bundle is being written to the cluster. Another one may be found meanwhile, which is not.
+    is_restoring: bool,
     /// Whether there may be bundles that nobody needs.
     pub(super) has_unused: bool,
     pub(super) dropping: Option<RunId>,
@@ -63,6 +65,17 @@ impl Commits {
     /// Returns whether a bundle is there again that was lost, and was not written to the cluster yet.
     pub(super) fn has_restored(&self) -> bool {
         self.has_restored
+    }
+
+    /// Records that what is there now is about to be written to the cluster.
+    pub(super) fn writing(&mut self) {
+        self.not_written();
+        self.is_restoring = std::mem::take(&mut self.has_restored);
+    }
+
+    /// Records that what was about to be written is not in the cluster, unless that was recorded.
+    pub(super) fn not_written(&mut self) {
+        self.has_restored |= std::mem::take(&mut self.is_restoring);
     }
 
     /// Forgets those runs from old bundles that have ended.
@@ -102,7 +115,7 @@ impl Commits {
         };
         let before = modules(&mut change.iter().flat_map(|(key, _)| registration.of(key)));
         let after = modules(&mut change.iter().flat_map(|(_, addons)| addons));
-        let is_restored = std::mem::take(&mut self.has_restored);
+        let is_restored = std::mem::take(&mut self.is_restoring);
         self.wanted += u64::from(is_restored || before != after);
     }
 

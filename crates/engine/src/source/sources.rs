@@ -368,6 +368,7 @@ impl Sources {
             return;
         }
         self.holder = None;
+        self.commits.not_written();
         if self.next.take().is_some() {
             self.removals.want();
         }
@@ -379,6 +380,7 @@ impl Sources {
     /// Begins to write a registry. It is the registry when that has succeeded.
     pub(super) fn keep(&mut self, cx: &mut Context, mut change: Change) -> Step {
         let run = cx.ids.run();
+        self.commits.writing();
         let (registry, lost) =
             (self.registration.registry_with(&mut change), self.lost.iter().cloned().collect());
         self.next = Some(change);

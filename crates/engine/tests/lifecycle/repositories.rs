@@ -38,6 +38,8 @@ pub(crate) struct Repositories {
     pub(crate) registry: Registry,
     pub(crate) marked: BTreeSet<String>,
     pub(crate) fetches: usize,
+    /// The bundles that the last write of the registry left in Secrets.
+    pub(crate) in_secrets: BTreeSet<Digest>,
     /// How long fetching a configuration takes, in milliseconds.
     pub(crate) takes: BTreeMap<String, u64>,
     pub(crate) keeping: VecDeque<StoreError>,
@@ -312,6 +314,8 @@ impl World {
         }
         if outcome.is_ok() {
             self.repositories.registry = registry.clone();
+            self.repositories.in_secrets =
+                digests.iter().filter(|digest| !lost.contains(digest)).cloned().collect();
             self.note_owners();
         }
         self.send_in(10, Event::BundlesKept { run, outcome });

@@ -61,6 +61,22 @@ fn a_lost_bundle_is_fetched_again_by_itself() {
 }
 
 #[test]
+fn a_lost_bundle_that_is_found_while_the_registry_is_written_is_written_as_well() {
+    let mut world = ready();
+    world.applies("b", &["other"]);
+    world.run_for(3_000);
+    world.loses(1);
+    world.loses(2);
+    restarts(&mut world);
+    world.run_for(10_000);
+    assert_eq!(
+        (world.states("a"), world.states("b")),
+        (vec!["web Running".to_owned()], vec!["db Running".to_owned()])
+    );
+    assert_eq!(world.repositories.in_secrets, [digest(1), digest(2)].into(), "{}", world.trace);
+}
+
+#[test]
 fn a_lost_bundle_whose_repository_is_down_holds_up_nobody() {
     let mut world = lost();
     assert_eq!(world.phase("a"), "Failed");
