@@ -8,14 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, ModuleSettings, Origin, Plans, Script,
-    ValuesLayout,
+    ChartDependencies, Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, ModuleSettings, Origin,
+    Plans, Script, ValuesLayout,
 };
 use serde_json::{Map, Value};
 use values::merge::merge;
 use values::schema::Schemas;
 
 use super::chart_bundle::{self, BundledChart};
+use super::dependencies;
 use super::error::LoadError;
 use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
@@ -138,6 +139,7 @@ pub(super) fn read(
         package: None,
         version: version(path),
         settings: ModuleSettings::default(),
+        dependencies: ChartDependencies::default(),
         crds: crds(path, &options.crd_filters),
         broken: None,
     };
@@ -168,6 +170,7 @@ pub(super) fn read(
             return Err(two_charts(path));
         }
         module.has_chart |= file.chart.is_some();
+        module.dependencies.named = dependencies::named(path).map_err(files)?;
         module.chart = file.chart;
         module.static_values = Arc::new(static_values(path, &key, outside, own.section.as_ref())?);
         module.schemas = schemas(path)?;
@@ -209,6 +212,7 @@ fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: 
         package: None,
         version: version(&entry.path),
         settings: ModuleSettings::default(),
+        dependencies: engine::ChartDependencies::default(),
         crds: crds(&path, &options.crd_filters),
         broken,
         namespace: None,

@@ -129,6 +129,7 @@ impl Cluster {
             package: None,
             version: None,
             settings: engine::ModuleSettings::default(),
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         };

@@ -134,6 +134,7 @@ fn catalog() -> Catalog {
                 package: None,
                 version: None,
                 settings: engine::ModuleSettings::default(),
+                dependencies: engine::ChartDependencies::default(),
                 crds: Vec::new(),
                 broken: None,
             })

@@ -150,6 +150,7 @@ fn catalog(hook_config: &str) -> Catalog {
             package: None,
             version: None,
             settings: engine::ModuleSettings::default(),
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         })

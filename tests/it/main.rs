@@ -11,6 +11,7 @@ mod architecture;
 mod asking;
 mod broker;
 mod chart_bundles;
+mod chart_dependencies;
 mod chart_kills;
 mod chart_losses;
 mod chart_modules;

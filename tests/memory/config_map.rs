@@ -64,6 +64,7 @@ fn engine() -> Engine {
         package: None,
         version: None,
         settings: engine::ModuleSettings::default(),
+        dependencies: engine::ChartDependencies::default(),
         crds: Vec::new(),
         broken: None,
     };

@@ -68,6 +68,7 @@ fn module(number: u32) -> Arc<Module> {
         package: None,
         version: None,
         settings: engine::ModuleSettings::default(),
+        dependencies: engine::ChartDependencies::default(),
         crds: Vec::new(),
         broken: None,
     })

@@ -276,6 +276,7 @@ fn module(link: &ModuleLink) -> Module {
         package: None,
         version: None,
         settings: engine::ModuleSettings::default(),
+        dependencies: engine::ChartDependencies::default(),
         crds: Vec::new(),
         broken: None,
     }

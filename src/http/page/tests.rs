@@ -49,6 +49,7 @@ fn catalog(word: &str, count: u32) -> Catalog {
             package: None,
             version: None,
             settings: engine::ModuleSettings::default(),
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         })

@@ -153,6 +153,7 @@ impl ReleaseFixture {
             package: None,
             version: None,
             settings: engine::ModuleSettings::default(),
+            dependencies: engine::ChartDependencies::default(),
             crds: self.crds(),
             broken: None,
         })

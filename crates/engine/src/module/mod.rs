@@ -2,6 +2,7 @@
 
 mod broken_files;
 mod bundle_runs;
+mod chart_dependencies;
 mod chart_package;
 mod delete;
 mod events;
@@ -12,6 +13,7 @@ mod mends;
 mod modules;
 mod object_readiness;
 mod ownerless;
+mod provision;
 mod readiness;
 mod release;
 mod release_drift;
@@ -32,6 +34,7 @@ pub(crate) use chart_package::PlannedInput;
 pub(crate) use hook_run::{report_review, report_run};
 pub(crate) use lower::Lower;
 pub(crate) use modules::Modules;
+pub(crate) use provision::Provision;
 pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;
 pub(crate) use state::{ModuleState, Phase};

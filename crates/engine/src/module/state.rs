@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::events::{Announced, Change};
 use super::object_readiness::Readiness;
+use super::provision::Provision;
 use super::release_drift::ReleaseDrift;
 use super::release_places::ReleasePlaces;
 use crate::catalog::{Hook, Module};
@@ -79,6 +80,8 @@ pub(crate) struct ModuleState {
     pub(super) package_failures: u32,
     /// Whether a run succeeded since it has its package and its bundle.
     pub(super) is_package_good: bool,
+    /// Where the charts come from that its own chart needs, in their order.
+    pub(super) provisions: Vec<Provision>,
     /// Whether its package could not be read.
     pub(super) is_package_lost: bool,
 }
@@ -194,8 +197,10 @@ impl Phase {
 impl ModuleState {
     /// Returns the state of a module that nothing is known about but its files.
     pub(crate) fn new(spec: Arc<Module>, now: Time) -> Self {
+        let provisions = vec![Provision::Unknown; spec.dependencies.named.len()];
         Self {
             spec,
+            provisions,
             broken_version: None,
             decision: None,
             phase: Phase::Disabled,
@@ -249,7 +254,9 @@ impl ModuleState {
 
     /// Returns whether it names a chart that was never found, or whose package is lost. It is on, and does not run.
     pub(crate) fn is_held(&self) -> bool {
-        self.spec.chart.is_some() && (self.spec.package.is_none() || self.is_package_lost)
+        let lacks_package =
+            self.spec.chart.is_some() && (self.spec.package.is_none() || self.is_package_lost);
+        lacks_package || self.provisions.iter().any(|provision| !provision.is_settled())
     }
 
     /// Returns whether it is on and can run.

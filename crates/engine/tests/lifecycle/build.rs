@@ -56,6 +56,7 @@ impl Files {
             package: None,
             version: None,
             settings: engine::ModuleSettings::default(),
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         });
