@@ -1,4 +1,6 @@
 //! Drift of the objects of releases: which of them are gone, or changed by others. No I/O.
+//!
+//! It is long because watches, looks and mends ask and change one state: what is known of each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::response::is_true;
-use super::source_plan::SourcePlans;
+use super::source_plans::SourcePlans;
 use crate::config::Parameters;
 use crate::driver::Questions;
 

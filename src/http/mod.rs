@@ -17,9 +17,10 @@ mod response;
 mod routes;
 mod secret_values;
 mod source_plan;
+mod source_plans;
 
 pub use connection::Port;
 pub use debug_state::{ChartArchives, DebugState, Releases};
 pub use listen::{HttpServers, ListenError, serve};
 pub use public::router as port;
-pub use source_plan::{PinnedFetch, SourcePlans};
+pub use source_plans::{PinnedFetch, SourcePlans};

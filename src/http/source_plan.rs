@@ -1,14 +1,12 @@
 //! What the socket answers about configurations of module sources that were not applied yet. See docs/sources.md#plan.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use engine::view::source_plan::{self, Diffs};
-use engine::{Bundle, Failure, Fetched, Module, PlannedChange, SourceKey, SourcePlan, SourceSpec};
-use futures::future::BoxFuture;
+use engine::{Failure, PlannedChange, SourceKey, SourcePlan, SourceSpec};
 use serde_json::Value;
 
 use super::debug_state::DebugState;
@@ -20,17 +18,6 @@ const MAX_BYTES: usize = 1_500_000;
 
 /// How many diffs a plan has: each is rendered while somebody waits.
 const MAX_DIFFS: usize = 100;
-
-/// What was fetched, with what keeps it in the store directory.
-pub type PinnedFetch = (Fetched, Box<dyn Send + Sync>);
-
-/// Fetches what was not applied, and reads modules of it.
-pub trait SourcePlans: Send + Sync {
-    /// Fetches and checks what a configuration asks for. The result lasts as long as what comes with it.
-    fn fetch(&self, source: SourceKey, spec: SourceSpec) -> BoxFuture<'_, Result<PinnedFetch, Failure>>;
-    /// Returns the module that a bundle is, which was fetched. Nothing of it is run.
-    fn module(&self, bundle: Bundle) -> BoxFuture<'_, Result<Arc<Module>, Failure>>;
-}
 
 /// What a file asks for.
 struct Asked {

@@ -134,6 +134,7 @@ const ENGINE: &[&str] = &[
     "failure",
     "name",
     "retry",
+    "drift_settings",
     "module_settings",
     "enabled",
     "extenders",

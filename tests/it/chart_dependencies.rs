@@ -39,7 +39,7 @@ async fn a_dependency_of_a_repository_is_waited_for_and_needs_it_no_more() {
     world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
     let is_it = |map: &Value| map["data"]["says"] == "mine" && map["data"]["version"] == "0.1.0";
     world.cluster.settled("shown", is_it).await;
-    assert!(world.map("own").await.is_some());
+    world.cluster.settled("own", |_| true).await;
     let pins = world.map("addon-operator-charts").await.unwrap();
     assert!(pins["data"]["cache.alpha"].as_str().unwrap().contains("0.1.0"), "{pins}");
     operator.stop().await;

@@ -160,7 +160,7 @@ fn module_sources_are_a_table_if_there_are_any() {
     check(&page);
     for part in [
         "<a href=\"#sources\">Module sources (1)</a>",
-        "<th scope=\"row\">web0<small>1.2.3 of cac/platform, registered no more</small></th>",
+        "<th scope=\"row\">web0<small>1.2.3 of cac/platform, registered no more</small><small>version 1.3.0 waits for platform</small></th>",
         "<th scope=\"row\">cac/platform</th><td class=\"short bad\">Failed</td><td class=\"number\">1/2</td>",
         "<td class=\"short\">in 5 min</td><td>platform: ******</td>",
         "addon-operator why source cac/platform",

@@ -9,6 +9,7 @@ mod events;
 mod hook_run;
 mod hooks;
 mod lower;
+mod mending;
 mod mends;
 mod modules;
 mod object_readiness;

@@ -1,4 +1,6 @@
 //! All modules and global hooks, as their files are in force.
+//!
+//! It is long because what all modules have in common stands here; what one of them does has files of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -32,10 +32,12 @@ pub(super) struct Commits {
     pub(super) retry_at: Option<Time>,
     /// What began to run from bundles that are not in force any more.
     pub(super) old_runs: BTreeSet<RunId>,
-    /// Whether a bundle that was lost is there again: what is registered is loaded once more.
-    has_restored: bool,
-    /// Whether such a bundle is being written to the cluster. Another one may be found meanwhile, which is not.
-    is_restoring: bool,
+    /// How many bundles that were lost are there again: what is registered is loaded once more.
+    restored: u64,
+    /// How many of them were there when the last write to the cluster began. Others may be found meanwhile.
+    writing: u64,
+    /// How many of them were written to the cluster.
+    written: u64,
     /// Whether there may be bundles that nobody needs.
     pub(super) has_unused: bool,
     pub(super) dropping: Option<RunId>,
@@ -59,23 +61,17 @@ impl Commits {
 
     /// Records that a bundle is there again that was lost.
     pub(super) fn restored(&mut self) {
-        self.has_restored = true;
+        self.restored += 1;
     }
 
     /// Returns whether a bundle is there again that was lost, and was not written to the cluster yet.
     pub(super) fn has_restored(&self) -> bool {
-        self.has_restored
+        self.restored > self.written
     }
 
     /// Records that what is there now is about to be written to the cluster.
     pub(super) fn writing(&mut self) {
-        self.not_written();
-        self.is_restoring = std::mem::take(&mut self.has_restored);
-    }
-
-    /// Records that what was about to be written is not in the cluster, unless that was recorded.
-    pub(super) fn not_written(&mut self) {
-        self.has_restored |= std::mem::take(&mut self.is_restoring);
+        self.writing = self.restored;
     }
 
     /// Forgets those runs from old bundles that have ended.
@@ -115,7 +111,8 @@ impl Commits {
         };
         let before = modules(&mut change.iter().flat_map(|(key, _)| registration.of(key)));
         let after = modules(&mut change.iter().flat_map(|(_, addons)| addons));
-        let is_restored = std::mem::take(&mut self.is_restoring);
+        let is_restored = self.writing > self.written;
+        self.written = self.writing;
         self.wanted += u64::from(is_restored || before != after);
     }
 

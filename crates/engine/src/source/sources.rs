@@ -1,4 +1,6 @@
 //! All configurations of sources: what is known about each, and who may change the registry.
+//!
+//! It is long because each event about them comes in here; what follows has files of its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -368,7 +370,6 @@ impl Sources {
             return;
         }
         self.holder = None;
-        self.commits.not_written();
         if self.next.take().is_some() {
             self.removals.want();
         }

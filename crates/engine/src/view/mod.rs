@@ -1,4 +1,6 @@
 //! A picture for people and programs. It holds no values but what failures quote.
+//!
+//! It is long because each fact that is shown stands here once.
 
 mod chart;
 pub mod charts;

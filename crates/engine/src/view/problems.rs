@@ -1,4 +1,6 @@
 //! What a person should look at, and what to do about it.
+//!
+//! It is long because each problem stands here once, with its advice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

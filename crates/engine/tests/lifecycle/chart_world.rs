@@ -327,6 +327,12 @@ impl World {
         self.send_in(5, Event::PackagePinned { run, outcome: Ok(()) });
     }
 
+    /// The files of modules are others.
+    pub(crate) fn rereads_charted(&mut self, files: &Files) {
+        self.charts.files = files.clone();
+        self.send_in(0, crate::build::reread(files));
+    }
+
     /// The operator ends at once and starts again.
     pub(crate) fn restarts_charted(&mut self) {
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
