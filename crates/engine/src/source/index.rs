@@ -16,8 +16,6 @@ pub(super) struct Index {
     bundles: BTreeMap<Digest, usize>,
     /// The configurations with modules that are not registered any more.
     unsettled: BTreeSet<SourceKey>,
-    /// The configurations with modules that have not run with their version yet.
-    on_trial: BTreeSet<SourceKey>,
 }
 
 impl Index {
@@ -52,11 +50,6 @@ impl Index {
         &self.unsettled
     }
 
-    /// Returns the configurations with modules that have not run with their version yet.
-    pub(super) fn on_trial(&self) -> &BTreeSet<SourceKey> {
-        &self.on_trial
-    }
-
     /// Iterates over the configurations with releases that are to be removed where they are, each once.
     pub(super) fn with_displaced(&self) -> impl Iterator<Item = &SourceKey> {
         let all: BTreeSet<&SourceKey> = self.displaced.values().flatten().collect();
@@ -77,9 +70,6 @@ impl Index {
             for digest in addon.digests() {
                 *self.bundles.entry(digest.clone()).or_default() += 1;
             }
-        }
-        if addons.iter().any(|addon| addon.is_active && addon.is_on_trial()) {
-            self.on_trial.insert(key.clone());
         }
         if !addons.iter().all(RegisteredAddon::is_registered) {
             self.unsettled.insert(key.clone());
@@ -105,7 +95,6 @@ impl Index {
             }
         }
         self.unsettled.remove(key);
-        self.on_trial.remove(key);
     }
 }
 

@@ -122,6 +122,8 @@ pub(super) struct Sweep {
     wanted: Swept,
     /// The configurations whose objects may be gone while something of them is registered.
     gone: BTreeSet<SourceKey>,
+    /// The configurations with versions that have shown whether they are good, and are on trial still.
+    tried: BTreeSet<SourceKey>,
     /// Whether the registry is being written.
     pub(super) is_writing: bool,
     pub(super) answer: Option<SourceAnswer>,
@@ -138,6 +140,21 @@ impl Sweep {
         if let Swept::Some(keys) = &mut self.wanted {
             keys.insert(key.clone());
         }
+    }
+
+    /// Has it end the trials of versions of a configuration.
+    pub(super) fn want_of_tried(&mut self, key: &SourceKey) {
+        self.tried.insert(key.clone());
+    }
+
+    /// Returns the configurations with trials to be ended.
+    pub(super) fn tried(&self) -> &BTreeSet<SourceKey> {
+        &self.tried
+    }
+
+    /// Forgets the trials of a configuration: none of them is to be ended.
+    pub(super) fn forget_tried(&mut self, key: &SourceKey) {
+        self.tried.remove(key);
     }
 
     /// Has it look whether the object of a configuration is gone.

@@ -259,11 +259,6 @@ impl Registration {
         self.index.unsettled()
     }
 
-    /// Returns the configurations with modules that have not run with their version yet.
-    pub(super) fn on_trial(&self) -> &BTreeSet<SourceKey> {
-        self.index.on_trial()
-    }
-
     /// Ends the trials of versions of some configurations in `change`: `ended` says of one whether it is over, and if so, why the
     /// version is given up, if it is.
     pub(super) fn end_trials(

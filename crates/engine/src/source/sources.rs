@@ -233,9 +233,11 @@ impl Sources {
                 // What its removal waits for may be another thing by now.
                 self.reconciles.resume(&work_key(key));
             }
-            let is_for_sweep =
-                |addon: &RegisteredAddon| !addon.is_registered() || self.is_tried(modules, addon);
-            if self.registration.of_module(key, name).is_some_and(is_for_sweep) {
+            let Some(addon) = self.registration.of_module(key, name) else { continue };
+            if self.is_tried(modules, addon) {
+                self.sweep.want_of_tried(key);
+            }
+            if !addon.is_registered() {
                 self.sweep.want_of(key);
             }
         }

@@ -23,12 +23,12 @@ impl Sources {
         if !self.watches.is_any_listed() {
             return;
         }
+        self.forget_ended_trials(modules);
         let keys = match wanted {
-            Swept::All => self.unsettled_or_tried(),
-            Swept::Some(keys) if keys.is_empty() => return,
+            Swept::All => self.registration.unsettled().clone(),
+            Swept::Some(keys) if keys.is_empty() && self.sweep.tried().is_empty() => return,
             Swept::Some(mut keys) => {
-                let (unsettled, tried) = (self.registration.unsettled(), self.registration.on_trial());
-                keys.retain(|key| unsettled.contains(key) || tried.contains(key));
+                keys.retain(|key| self.registration.unsettled().contains(key));
                 keys
             }
         };
@@ -52,7 +52,7 @@ impl Sources {
             return step;
         }
         let vanished = self.vanished();
-        let change = self.swept(modules, &self.unsettled_or_tried(), &vanished);
+        let change = self.swept(modules, self.registration.unsettled(), &vanished);
         if change.is_empty() {
             self.release(work);
             return Step::Done;
@@ -67,9 +67,16 @@ impl Sources {
         self.keep(cx, change)
     }
 
-    /// Returns the configurations with modules that are registered no more, or that have not run with their version yet.
-    fn unsettled_or_tried(&self) -> BTreeSet<SourceKey> {
-        self.registration.unsettled().union(self.registration.on_trial()).cloned().collect()
+    /// Forgets the configurations none of whose versions on trial has shown whether it is good.
+    fn forget_ended_trials(&mut self, modules: &Modules) {
+        let is_over = |key: &&SourceKey| {
+            let mut addons = self.registration.of(key).iter();
+            !addons.any(|addon| addon.is_active && self.is_tried(modules, addon))
+        };
+        let over: Vec<SourceKey> = self.sweep.tried().iter().filter(is_over).cloned().collect();
+        for key in &over {
+            self.sweep.forget_tried(key);
+        }
     }
 
     /// Makes the configurations go on that wait for the removal of their modules.
@@ -94,7 +101,7 @@ impl Sources {
             };
             self.fate(modules, addon, wanted)
         });
-        self.end_trials(modules, &mut change, &keys);
+        self.end_trials(modules, &mut change, self.sweep.tried());
         change
     }
 

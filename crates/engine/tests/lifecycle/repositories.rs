@@ -441,6 +441,6 @@ pub(crate) fn links(registry: &Registry, lost: &[Digest]) -> Vec<ModuleLink> {
 
 /// Returns the bundles that stay.
 pub(crate) fn kept(registry: &Registry, others: &[Digest]) -> Vec<Digest> {
-    let registered = registry.addons.iter().map(|addon| &addon.bundle.digest);
+    let registered = registry.addons.iter().flat_map(engine::RegisteredAddon::digests);
     registered.chain(others).cloned().collect::<BTreeSet<Digest>>().into_iter().collect()
 }
