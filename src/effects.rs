@@ -12,9 +12,9 @@ use std::time::Duration;
 use engine::object_patch::ObjectPatch;
 use engine::{
     Basis, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, LeaseRecord,
-    Module, ModuleLink, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName, ReleaseTarget,
-    ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest,
-    ValuesInput, WebhookRegistration,
+    Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName, ReleaseTarget, ResolveRequest,
+    Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput,
+    WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -153,11 +153,13 @@ impl Effects for Adapters {
                     let _ = cancel.send(());
                 }
             }
-            Effect::DropBundles { run, keep } => self.drop_bundles(run, keep, inbox),
+            Effect::DropBundles { run, registry, others } => {
+                self.drop_bundles(run, (registry, others), inbox);
+            }
             Effect::FetchIndex { run, request } => self.fetch_index(run, *request, inbox),
             Effect::FetchSource { run, source, spec } => self.fetch(run, source, spec, inbox),
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
-            Effect::LoadModules { run, links } => self.load_modules(run, links, inbox),
+            Effect::LoadModules { run, registry, lost } => self.load_modules(run, (registry, lost), inbox),
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
             Effect::ForgetRelease { module, target } => self.helm.forget(&target, &module),
             Effect::ListReleases { run, targets } => self.list_releases(run, targets, inbox),
@@ -251,10 +253,10 @@ impl Adapters {
     }
 
     /// Makes the bundles directory show these modules, and loads all files again.
-    fn load_modules(&self, run: RunId, links: Vec<ModuleLink>, inbox: &Inbox) {
+    fn load_modules(&self, run: RunId, (registry, lost): (Arc<Registry>, Vec<Digest>), inbox: &Inbox) {
         let (loader, sources) = (Arc::clone(&self.loader), Arc::clone(&self.sources));
         let work = async move {
-            let outcome = match sources.link(&links).await {
+            let outcome = match sources.link(registry.links(&lost.into_iter().collect())).await {
                 Ok(()) => loader.reload().await.map_err(|error| Failure::of(FailureKind::Files, &error)),
                 Err(failure) => Err(failure),
             };
@@ -332,9 +334,11 @@ impl Adapters {
         spawn(inbox, work, failed);
     }
 
-    fn drop_bundles(&self, run: RunId, keep: Vec<Digest>, inbox: &Inbox) {
+    fn drop_bundles(&self, run: RunId, (registry, others): (Arc<Registry>, Vec<Digest>), inbox: &Inbox) {
         let sources = Arc::clone(&self.sources);
-        let work = async move { Event::BundlesDropped { run, outcome: sources.drop_bundles(&keep).await } };
+        let work = async move {
+            Event::BundlesDropped { run, outcome: sources.drop_bundles(&registry, &others).await }
+        };
         spawn(inbox, work, move |failure| Event::BundlesDropped { run, outcome: Err(failure) });
     }
 

@@ -134,17 +134,18 @@ impl Sources {
         Ok(())
     }
 
-    /// Removes all bundles but these, from the cluster and from the store directory.
-    pub async fn drop_bundles(&self, keep: &[Digest]) -> Result<(), Failure> {
-        let keep: BTreeSet<Digest> = keep.iter().cloned().collect();
+    /// Removes all bundles but those of the registry and `others`, from the cluster and from the store directory.
+    pub async fn drop_bundles(&self, registry: &Registry, others: &[Digest]) -> Result<(), Failure> {
+        let mut keep = digests(registry);
+        keep.extend(others.iter().cloned());
         self.secrets.drop_all_but(&keep).await?;
         let store = Arc::clone(&self.store);
         blocking(move || store.drop_all_but(&keep)).await?.map_err(|error| error.failure())
     }
 
     /// Makes the directory of modules say exactly this.
-    pub async fn link(&self, links: &[ModuleLink]) -> Result<(), Failure> {
-        let (store, links) = (Arc::clone(&self.store), links.to_vec());
+    pub async fn link(&self, links: Vec<ModuleLink>) -> Result<(), Failure> {
+        let store = Arc::clone(&self.store);
         blocking(move || store.link(&links)).await?.map_err(|error| error.failure())
     }
 
@@ -167,9 +168,8 @@ impl Sources {
                 problems.push((digest, failure));
             }
         }
-        let is_there = |link: &ModuleLink| !problems.iter().any(|(digest, _)| *digest == link.digest);
-        let links: Vec<ModuleLink> = registry.links().into_iter().filter(is_there).collect();
-        self.link(&links).await?;
+        let lost = problems.iter().map(|(digest, _)| digest.clone()).collect();
+        self.link(registry.links(&lost)).await?;
         Ok(Restored { registry, problems })
     }
 

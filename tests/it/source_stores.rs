@@ -1,10 +1,11 @@
 //! What is kept: blobs, links and Secrets, over kills, changed files and an emptied directory.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::slice::from_ref;
 
 use apiserver::FaultPlan;
-use engine::{Bundle, StoreError};
+use engine::{Bundle, Registry, StoreError};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -183,20 +184,20 @@ async fn bundles_that_nobody_lists_go_and_those_of_a_fetch_in_flight_stay() {
     }
     let [one, two] = bundles.as_slice() else { panic!() };
     sources.keep(&registry(from_ref(one)), &[]).await.unwrap();
-    sources.link(&registry(from_ref(one)).links()).await.unwrap();
+    sources.link(registry(from_ref(one)).links(&BTreeSet::new())).await.unwrap();
     // The second one was fetched, and the engine did not say a word about it yet.
-    sources.drop_bundles(from_ref(&one.digest)).await.unwrap();
+    sources.drop_bundles(&Registry::default(), from_ref(&one.digest)).await.unwrap();
     assert_eq!(world.count("blobs"), 2);
     sources.keep(&registry(from_ref(two)), &[]).await.unwrap();
-    sources.drop_bundles(from_ref(&two.digest)).await.unwrap();
+    sources.drop_bundles(&Registry::default(), from_ref(&two.digest)).await.unwrap();
     assert_eq!(world.count("blobs"), 2, "a link leads to the first one");
-    sources.link(&registry(from_ref(two)).links()).await.unwrap();
+    sources.link(registry(from_ref(two)).links(&BTreeSet::new())).await.unwrap();
     assert!(says(&world).contains("two"));
     assert_eq!(world.count("active"), 1);
-    sources.drop_bundles(from_ref(&two.digest)).await.unwrap();
+    sources.drop_bundles(&Registry::default(), from_ref(&two.digest)).await.unwrap();
     assert_eq!(world.count("blobs"), 1);
     assert_eq!(secrets(&world).await.len(), 2);
-    let missing = sources.link(&registry(from_ref(one)).links()).await.unwrap_err();
+    let missing = sources.link(registry(from_ref(one)).links(&BTreeSet::new())).await.unwrap_err();
     assert!(missing.message.contains("is not in"), "{missing}");
 }
 
@@ -228,8 +229,8 @@ async fn without_sources_nothing_is_made_and_one_request_is_sent() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;
     let sources = world.sources();
-    assert_eq!(sources.restore().await.unwrap().registry.addons, []);
-    sources.link(&[]).await.unwrap();
+    assert!(sources.restore().await.unwrap().registry.addons.is_empty());
+    sources.link(Vec::new()).await.unwrap();
     assert!(!world.directory().exists());
     assert!(!sources.active().exists());
 }

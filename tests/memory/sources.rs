@@ -263,7 +263,7 @@ fn bundles_are_restored_part_by_part() {
         is_withdrawn: false,
         auto_enable: false,
     };
-    let registry = Registry { addons: vec![addon] };
+    let registry = Registry { addons: [addon].into_iter().collect() };
     let kept = grown_by(async { world.sources().keep(&registry, &[]).await.unwrap() });
     // What the API server in this process keeps of it is not ours.
     let ours = kept.saturating_sub(10 << 20);

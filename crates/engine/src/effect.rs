@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::addon::{Digest, ModuleLink, Registry, SourceKey, SourceReference, SourceSpec};
+use crate::addon::{Digest, Registry, SourceKey, SourceReference, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
@@ -68,8 +68,10 @@ pub enum Effect {
     DropBundles {
         /// The attempt.
         run: RunId,
-        /// The bundles that stay: registered ones, and those that something still runs from.
-        keep: Vec<Digest>,
+        /// All that is registered: its bundles stay.
+        registry: Arc<Registry>,
+        /// The other bundles that stay: modules are in force from them.
+        others: Vec<Digest>,
     },
     /// Create or update the CRDs of a module and wait until they are established.
     EnsureCrds {
@@ -133,8 +135,10 @@ pub enum Effect {
     LoadModules {
         /// The attempt.
         run: RunId,
-        /// The modules, by order, then name.
-        links: Vec<ModuleLink>,
+        /// What is registered: its active addons are the modules.
+        registry: Arc<Registry>,
+        /// The bundles of it that are not there: nothing is made of them.
+        lost: Vec<Digest>,
     },
     /// Tell whom it may concern. Never answered.
     Notify(Notice),

@@ -856,7 +856,9 @@ impl Engine {
                 return self.end(task, Some(failure));
             }
         };
-        let Some(commit) = self.sources.loaded(&self.modules) else { return self.end(task, None) };
+        let Some(commit) = self.sources.loaded(&self.modules, &self.queues) else {
+            return self.end(task, None);
+        };
         let is_other = self.configuration.set_sourced(&commit.registry);
         let cause = task.head.cause.clone();
         self.end(task, None);
@@ -1343,6 +1345,7 @@ impl Engine {
                 + self.repositories.entries()
                 + self.webhooks.entries()
                 + self.candidate.entries(),
+            looked_at: self.sources.looked_at(),
             ..Footprint::default()
         };
         self.queues.count_in(&mut footprint);

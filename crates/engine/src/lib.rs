@@ -63,8 +63,9 @@ mod webhook;
 pub use addon::{
     AddonProblem, AddonReason, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
     FetchedAddon, FetchedRepository, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, ModuleLink,
-    NotADigest, RegisteredAddon, Registry, RegistryError, RepositoryProblem, RepositoryReason,
-    RepositorySpec, SecretName, SourceKey, SourceKind, SourceReference, SourceSpec, SpecError,
+    NotADigest, RegisteredAddon, RegisteredAddons, Registry, RegistryError, RepositoryProblem,
+    RepositoryReason, RepositorySpec, SecretName, SourceKey, SourceKind, SourceReference, SourceSpec,
+    SpecError,
 };
 pub use binding::{Tally, WatchedObjects};
 pub use catalog::{

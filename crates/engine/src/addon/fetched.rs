@@ -77,6 +77,14 @@ pub enum AddonReason {
     UnregisteringError,
 }
 
+impl Fetched {
+    /// Iterates over all bundles.
+    pub(crate) fn bundles(&self) -> impl Iterator<Item = &Bundle> {
+        let addons = self.repositories.iter().flat_map(|its| its.outcome.iter().flatten());
+        addons.filter_map(|addon| addon.outcome.as_ref().ok())
+    }
+}
+
 impl RepositoryReason {
     /// Returns the word that the status uses.
     pub fn as_str(self) -> &'static str {

@@ -20,7 +20,8 @@ pub use fetched::{
     AddonProblem, AddonReason, Fetched, FetchedAddon, FetchedRepository, RepositoryProblem, RepositoryReason,
 };
 pub use key::{SourceKey, SourceKind, SourceReference};
-pub use registry::{RegisteredAddon, Registry, RegistryError};
+pub(crate) use registry::sort;
+pub use registry::{RegisteredAddon, RegisteredAddons, Registry, RegistryError};
 pub(crate) use shown_url::shown_url;
 pub use spec::{
     DeletionPolicy, FailurePolicy, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, RepositorySpec,

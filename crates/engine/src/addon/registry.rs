@@ -1,9 +1,12 @@
 //! The addons that are registered. It is kept in the cluster, so that a restart knows it without asking anybody.
 
-use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::{Bundle, ModuleLink, SourceKey};
+use super::{Bundle, Digest, ModuleLink, SourceKey};
 
 /// The version of the format that is written.
 const VERSION: u32 = 1;
@@ -15,7 +18,85 @@ const MAX_ADDONS: usize = 100_000;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Registry {
     /// The addons.
-    pub addons: Vec<RegisteredAddon>,
+    pub addons: RegisteredAddons,
+}
+
+/// Registered addons, sorted by source, name and version. Those of one source are shared: of thousands, a pass changes a few.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RegisteredAddons {
+    /// Those of each source, none of them empty.
+    sources: Vec<Arc<Vec<RegisteredAddon>>>,
+}
+
+impl RegisteredAddons {
+    /// Returns these addons with those of some sources replaced. Each list has those of its source, sorted.
+    pub(crate) fn with(&self, others: &BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>) -> Self {
+        let mut sources = self.sources.clone();
+        for (key, addons) in others {
+            match sources.binary_search_by(|addons| addons.first().map(|addon| &addon.source).cmp(&Some(key)))
+            {
+                Ok(place) if addons.is_empty() => drop(sources.remove(place)),
+                Ok(place) => {
+                    if let Some(its) = sources.get_mut(place) {
+                        *its = Arc::clone(addons);
+                    }
+                }
+                Err(_) if addons.is_empty() => {}
+                Err(place) => sources.insert(place, Arc::clone(addons)),
+            }
+        }
+        Self { sources }
+    }
+
+    /// Iterates over all addons in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &RegisteredAddon> {
+        self.sources.iter().flat_map(|addons| addons.iter())
+    }
+
+    /// Iterates over the addons of each source.
+    pub(crate) fn by_source(&self) -> impl Iterator<Item = &Arc<Vec<RegisteredAddon>>> {
+        self.sources.iter()
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.sources.iter().map(|addons| addons.len()).sum()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+}
+
+impl FromIterator<RegisteredAddon> for RegisteredAddons {
+    fn from_iter<I: IntoIterator<Item = RegisteredAddon>>(addons: I) -> Self {
+        let mut addons: Vec<RegisteredAddon> = addons.into_iter().collect();
+        sort(&mut addons);
+        let mut sources: Vec<Vec<RegisteredAddon>> = Vec::new();
+        for addon in addons {
+            let of_last = sources.last_mut().filter(|last| {
+                let first: Option<&RegisteredAddon> = last.first();
+                first.is_some_and(|first| first.source == addon.source)
+            });
+            match of_last {
+                Some(last) => last.push(addon),
+                None => sources.push(vec![addon]),
+            }
+        }
+        Self { sources: sources.into_iter().map(Arc::new).collect() }
+    }
+}
+
+impl Serialize for RegisteredAddons {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+/// Puts addons in their order.
+pub(crate) fn sort(addons: &mut [RegisteredAddon]) {
+    addons.sort_by(|a, b| a.place().cmp(&b.place()));
 }
 
 /// An addon that is registered.
@@ -93,24 +174,18 @@ impl Registry {
         if addons.len() > MAX_ADDONS {
             return Err(RegistryError::TooLong(addons.len()));
         }
-        let mut registry = Self { addons };
-        registry.sort();
-        Ok(registry)
+        Ok(Self { addons: addons.into_iter().collect() })
     }
 
-    /// Puts the addons in their order.
-    pub fn sort(&mut self) {
-        self.addons.sort_by(|a, b| a.place().cmp(&b.place()));
-    }
-
-    /// Returns the modules that the loader is to find, by order, then name.
-    pub fn links(&self) -> Vec<ModuleLink> {
+    /// Returns the modules that the loader is to find, by order, then name: none of bundles that are `lost`.
+    pub fn links(&self, lost: &BTreeSet<Digest>) -> Vec<ModuleLink> {
         let link = |addon: &RegisteredAddon| ModuleLink {
             order: addon.bundle.order,
             name: addon.bundle.name.clone(),
             digest: addon.bundle.digest.clone(),
         };
-        let mut links: Vec<_> = self.addons.iter().filter(|addon| addon.is_active).map(link).collect();
+        let is_there = |addon: &&RegisteredAddon| addon.is_active && !lost.contains(&addon.bundle.digest);
+        let mut links: Vec<_> = self.addons.iter().filter(is_there).map(link).collect();
         links.sort();
         links
     }
@@ -171,15 +246,22 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again_in_its_order() {
-        let mut registry = Registry { addons: vec![addon("b", "web", "1.0.0"), addon("a", "db", "2.0.0")] };
+        let addons = [addon("b", "web", "1.0.0"), addon("a", "db", "2.0.0"), addon("b", "db", "1.0.0")];
+        let registry = Registry { addons: addons.into_iter().collect() };
         let text = registry.to_json().unwrap();
-        registry.sort();
         assert_eq!(Registry::from_json(&text).unwrap(), registry);
-        let names: Vec<_> = registry.links().into_iter().map(|link| link.name.to_string()).collect();
+        let order: Vec<_> =
+            registry.addons.iter().map(|its| format!("{} {}", its.source.name, its.name())).collect();
+        assert_eq!(
+            (order, registry.addons.len()),
+            (vec!["a db".to_owned(), "b db".to_owned(), "b web".to_owned()], 3)
+        );
+        let names: Vec<_> =
+            registry.links(&BTreeSet::new()).into_iter().map(|link| link.name.to_string()).collect();
         assert_eq!(names, ["db"]);
         let kept: serde_json::Value = serde_json::from_slice(&text).unwrap();
         let source = serde_json::json!({"kind": "ClusterAddonsConfiguration", "namespace": "", "name": "b"});
-        assert_eq!((&kept["version"], &kept["addons"][0]["source"]), (&1.into(), &source));
+        assert_eq!((&kept["version"], &kept["addons"][1]["source"]), (&1.into(), &source));
     }
 
     #[test]

@@ -37,7 +37,6 @@ impl Configuration {
             Notice::ConfigChecked { .. }
             | Notice::DiscoveryFailed { .. }
             | Notice::ElectionChanged { .. }
-            | Notice::SourceChanged { .. }
             | Notice::Warned { scope: Scope::Global, .. }
             | Notice::WatchFailed { .. } => None,
             Notice::ConvergeFinished { .. }
@@ -57,6 +56,9 @@ impl Configuration {
             | Notice::ReviewAnswered { .. }
             | Notice::SnapshotChanged { .. }
             | Notice::ChartStepped { .. }
+            // What repositories and the API server say about bundles: no value is read for that, and there may be thousands of
+            // modules.
+            | Notice::SourceChanged { .. }
             | Notice::SourcesAbsent { .. }
             | Notice::Stuck { .. }
             | Notice::TaskFinished { failure: None, .. }
@@ -84,7 +86,6 @@ impl Configuration {
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
         | Notice::ElectionChanged { message: text, .. }
-        | Notice::SourceChanged { message: text, .. }
         | Notice::Warned { message: text, .. } = notice
         {
             *text = secrets.hide(text).into_owned();

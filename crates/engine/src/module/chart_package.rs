@@ -48,8 +48,10 @@ impl Modules {
 
     /// Returns the module as it was loaded, with the package that it has as long as it names a chart.
     pub(super) fn with_package(&self, new: &Arc<Module>) -> Arc<Module> {
-        let package = self.states.get(&new.name).and_then(|module| module.spec.package.as_ref());
-        match package.filter(|_| new.chart.is_some() && new.package.is_none()) {
+        if new.chart.is_none() || new.package.is_some() {
+            return Arc::clone(new);
+        }
+        match self.states.get(&new.name).and_then(|module| module.spec.package.as_ref()) {
             Some(package) => Arc::new(new.installed_from(package)),
             None => Arc::clone(new),
         }

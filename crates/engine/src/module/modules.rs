@@ -134,6 +134,22 @@ impl Modules {
         self.states.iter().filter_map(bundle).collect()
     }
 
+    /// Returns the bundle that a module comes from, if it does.
+    pub(crate) fn bundle_of(&self, name: &ModuleName) -> Option<&Digest> {
+        self.states.get(name)?.spec.origin.digest()
+    }
+
+    /// Returns the bundles of modules that are in force although something else was to be loaded.
+    pub(crate) fn outdated_bundles(&self) -> BTreeSet<Digest> {
+        let is_old =
+            |module: &&ModuleState| module.phase == Phase::Orphaned || module.broken_version.is_some();
+        self.states
+            .values()
+            .filter(is_old)
+            .filter_map(|module| module.spec.origin.digest().cloned())
+            .collect()
+    }
+
     /// Returns the modules of bundles that changed since the last call.
     pub(crate) fn take_changed(&mut self) -> BTreeSet<ModuleName> {
         std::mem::take(&mut self.changed)

@@ -113,11 +113,13 @@ impl Modules {
             reloaded.others = true;
             self.orphan(lower, name);
         }
+        let mut added = Vec::new();
         for module in new {
             let module = &self.with_package(module);
             match self.states.get_mut(&module.name) {
                 None => {
                     reloaded.others = true;
+                    added.push(module.name.clone());
                     let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
                     // Its bundle may have been lost, and its release not.
                     let target = self.target_of(lower.configuration, &module.name, Some(&**module));
@@ -126,6 +128,7 @@ impl Modules {
                 }
                 Some(state) if state.phase == Phase::Orphaned => {
                     reloaded.others = true;
+                    added.push(module.name.clone());
                     let (release, places) = (state.release, state.places.clone());
                     let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
                     (state.release, state.places) = (release, places);
@@ -152,7 +155,7 @@ impl Modules {
         }
         self.order = new.iter().map(|module| module.name.clone()).collect();
         lower.configuration.set_keys(new);
-        lower.configuration.reread_config_map(lower.cx, self.order.iter().filter(|name| !old.contains(name)));
+        lower.configuration.reread_config_map(lower.cx, &added);
         reloaded
     }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::assessment::{Assessment, Taken};
 use super::guest::in_namespace;
-use super::known::{Decided, Source, work_key};
+use super::known::{Decided, work_key};
+use super::known_sources::Role;
 use super::object::FINALIZER;
 use super::pass::{DeletePass, Go, Keeping, Pass, Registering, SourceAnswer, failed, store_failure};
 use super::patches;
-use super::registration::{Fate, Registration};
+use super::registration::{Change, Fate};
 use super::sources::Sources;
 use super::status::{SourcePhase, Status};
 use crate::addon::{FailurePolicy, Fetched, RegisteredAddon, SourceKey, SourceKind};
@@ -210,7 +211,8 @@ impl Sources {
                     let is_free = !addon.holds_id() || self.is_deleting(&addon.source);
                     !is_free || !addon.source.shares_scope_with(key)
                 };
-                let registered: Vec<&RegisteredAddon> = self.registration.iter().filter(is_held).collect();
+                let rivals = self.registration.of_rivals(fetched.bundles());
+                let registered: Vec<&RegisteredAddon> = rivals.filter(is_held).collect();
                 let built_in = |name: &ModuleName| modules.built_in(name);
                 let taken = Taken { registered: &registered, built_in: &built_in };
                 Assessment::of(key, &spec, fetched, &taken)
@@ -232,24 +234,24 @@ impl Sources {
         key: &SourceKey,
         keeping: Box<Keeping>,
     ) -> Go {
-        let next = self.next_registration(modules, key, &keeping);
-        if next == self.registration && !self.commits.has_restored() {
+        let change = self.change_of(modules, key, &keeping);
+        if change.is_empty() && !self.commits.has_restored() {
             return self.when_in_force(cx, key, keeping);
         }
-        let step = self.keep(cx, next);
+        let step = self.keep(cx, change);
         Go::Stop(Pass::Keeping(keeping), step)
     }
 
-    /// Returns what is registered when an assessment is in force: all of it, or nothing of it.
-    fn next_registration(&self, modules: &Modules, key: &SourceKey, keeping: &Keeping) -> Registration {
+    /// Returns what an assessment changes in what is registered: all of it is, or nothing of it.
+    fn change_of(&self, modules: &Modules, key: &SourceKey, keeping: &Keeping) -> Change {
         let assessment = &keeping.assessment;
-        let mut next = self.registration.clone();
-        next.replace(key, assessment.addons.clone(), |addon| {
+        let mut change = Change::default();
+        self.registration.replace(&mut change, key, assessment.addons.clone(), |addon| {
             let stays = if assessment.is_failed {
                 // Nothing is removed because something could not be fetched.
                 assessment.is_unfetched || keeping.spec.failure_policy == FailurePolicy::Retain
             } else {
-                self.is_wanted_elsewhere(key, addon)
+                self.known.is_wanted_elsewhere(key, &addon.bundle.id)
             };
             let wanted = match stays {
                 true if assessment.may_offer(addon) => Fate::Hold,
@@ -258,16 +260,7 @@ impl Sources {
             };
             self.fate(modules, addon, wanted)
         });
-        next
-    }
-
-    /// Returns whether another configuration of the scope lists an addon, or may list it for all that is known.
-    pub(super) fn is_wanted_elsewhere(&self, key: &SourceKey, addon: &RegisteredAddon) -> bool {
-        let others = self.known.iter().filter(|(other, _)| *other != key && other.shares_scope_with(key));
-        others.filter(|(_, source)| source.is_there()).any(|(_, source)| {
-            let Some(decided) = source.decided.as_ref().filter(|_| source.is_decided()) else { return true };
-            decided.status.phase == SourcePhase::Failed && decided.offered.contains(&addon.bundle.id)
-        })
+        change
     }
 
     fn kept_or_not(
@@ -325,11 +318,8 @@ impl Sources {
         let Keeping { generation, assessment, ids, .. } = keeping;
         let now_ids = self.registration.ids_of(key);
         let is_freed = ids.iter().any(|id| !now_ids.contains(&**id));
-        let blocked = |(_, other): &(&SourceKey, &Source)| {
-            other.decided.as_ref().is_some_and(|decided| decided.blocked_by.contains(key))
-        };
         let bumps: BTreeSet<SourceKey> = if is_freed {
-            self.known.iter().filter(blocked).map(|(other, _)| other.clone()).collect()
+            self.known.blocked_by(key).map(|(other, _)| other.clone()).collect()
         } else {
             BTreeSet::new()
         };
@@ -349,20 +339,30 @@ impl Sources {
         };
         status.shorten();
         source.is_adopted = false;
-        source.decided = Some(Decided {
-            generation,
-            processed_at,
-            status,
-            blocked_by: assessment.blocked_by,
-            offered: assessment.offered,
-        });
+        let was_decided = source.is_decided();
+        let offered = assessment.offered;
+        let blocked_by = assessment.blocked_by;
+        let decided = Decided { generation, processed_at, status, blocked_by, offered };
+        let before = source.decided.replace(Arc::new(decided));
         source.bumps.extend(bumps);
         self.unsettled.remove(key);
         if source.announced.replace(phase) != Some(phase) {
             self.announce_phase(cx, key, phase, &message);
         }
-        self.sweep.want();
+        self.sweep_after(key, before.as_deref(), was_decided);
         Go::On(Pass::Idle)
+    }
+
+    /// Has the modules looked at whose fate may be another one after a configuration was decided: its own, those that it
+    /// offers or offered, and all, if it was the last one of its scope that might have offered them.
+    fn sweep_after(&mut self, key: &SourceKey, before: Option<&Decided>, was_decided: bool) {
+        if !was_decided && self.known.in_scope(Role::Undecided, key).next().is_none() {
+            return self.sweep.want();
+        }
+        self.sweep.want_of(key);
+        let now = self.known.get(key).and_then(|source| source.decided.as_deref());
+        let ids = before.into_iter().chain(now).flat_map(|decided| &decided.offered);
+        self.registration.with_ids(ids).for_each(|other| self.sweep.want_of(other));
     }
 
     /// Raises the counter of the next configuration that failed because of this one.

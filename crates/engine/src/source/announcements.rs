@@ -1,6 +1,6 @@
 //! What is announced about a configuration: changes of its phase, modules that go on without it, and its end. Each once.
 
-use super::registration::Registration;
+use super::registration::Change;
 use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey, SourceReference};
@@ -24,15 +24,15 @@ impl Sources {
         self.announce(cx, key, (!is_ready, reason), message);
     }
 
-    /// Announces which modules go on in `next` that were registered before.
-    pub(super) fn announce_retained(&self, cx: &mut Context, next: &Registration) {
-        for key in next.sources() {
-            let names = |of: &Registration| -> Vec<String> {
+    /// Announces which modules go on after a change that were registered before.
+    pub(super) fn announce_retained(&self, cx: &mut Context, change: &Change) {
+        for (key, addons) in change.iter() {
+            let names = |of: &[RegisteredAddon]| -> Vec<String> {
                 let goes_on = |addon: &&RegisteredAddon| addon.is_active && addon.is_retained;
-                of.of(key).iter().filter(goes_on).map(|addon| addon.bundle.name.to_string()).collect()
+                of.iter().filter(goes_on).map(|addon| addon.bundle.name.to_string()).collect()
             };
-            let before = names(&self.registration);
-            let new: Vec<String> = names(next).into_iter().filter(|name| !before.contains(name)).collect();
+            let before = names(self.registration.of(key));
+            let new: Vec<String> = names(addons).into_iter().filter(|name| !before.contains(name)).collect();
             if !new.is_empty() {
                 let message =
                     format!("{key} does not bring these modules any more; they go on: {}", new.join(", "));

@@ -1,18 +1,22 @@
 //! How what is registered becomes modules: a task at the head of `main`, between two attempts of whatever fails there.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::commits::Commit;
 use super::known::work_key;
-use super::pass::Pass;
+use super::known_sources::Role;
 use super::sources::Sources;
-use crate::addon::SourceKey;
+use crate::addon::Digest;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::module::{Lower, Modules};
-use crate::name::{ModuleName, QueueName, RunId, Scope};
+use crate::name::{QueueName, RunId, Scope};
 use crate::notice::Notice;
-use crate::queue::{End, Next};
+use crate::queue::{End, Next, Queues};
+use crate::reconcile::WorkKey;
 use crate::task::{Answer, Task, TaskKind, Trigger};
 use crate::time::Time;
 
@@ -32,19 +36,22 @@ impl Sources {
 
     /// Begins to load the modules as they are registered.
     pub(crate) fn advance_commit(&mut self, cx: &mut Context) -> Next {
-        let registry = self.registration.registry();
-        let (run, mut links) = (cx.ids.run(), registry.links());
+        let (run, registry) = (cx.ids.run(), self.registration.registry());
         // What is lost holds up nobody else.
-        links.retain(|link| !self.lost.contains(&link.digest));
-        self.commits.loading = Some((self.commits.wanted, registry));
-        Next::Run(run, Answer::Task, Box::new(Effect::LoadModules { run, links }))
+        let lost = self.lost.iter().cloned().collect();
+        self.commits.loading = Some((self.commits.wanted, Arc::clone(&registry)));
+        Next::Run(run, Answer::Task, Box::new(Effect::LoadModules { run, registry, lost }))
     }
 
     /// Returns what was loaded.
-    pub(crate) fn loaded(&mut self, modules: &Modules) -> Option<Commit> {
+    pub(crate) fn loaded(&mut self, modules: &Modules, queues: &Queues) -> Option<Commit> {
         self.commits.is_queued = false;
         let (version, registry) = self.commits.loading.take()?;
-        Some(Commit { version, registry, before: modules.bundles() })
+        let runs = queues.in_flight().filter_map(|running| {
+            let bundle = modules.bundle_of(running.task.module()?);
+            Some((running.run, bundle.cloned()))
+        });
+        Some(Commit { version, registry, runs: runs.collect() })
     }
 
     /// Has it tried again: modules could not be loaded.
@@ -55,45 +62,47 @@ impl Sources {
 
     /// Records that what was loaded is in force, and lets those go on that wait for that.
     pub(crate) fn committed(&mut self, modules: &Modules, lower: &Lower<'_>, commit: &Commit) {
-        let now = modules.bundles();
-        self.unloaded.retain(|digest| !now.values().any(|loaded| loaded == digest));
-        let is_other = |name: &ModuleName| commit.before.get(name) != now.get(name);
-        let runs = lower.queues.in_flight();
-        let old =
-            runs.filter(|running| running.task.module().is_some_and(is_other)).map(|running| running.run);
-        self.commits.old_runs.extend(old);
+        if !self.unloaded.is_empty() {
+            let loaded: BTreeSet<Digest> = modules.bundles().into_values().collect();
+            self.unloaded.retain(|digest| !loaded.contains(digest));
+        }
+        let is_old = |run: &RunId| {
+            let module = lower.queues.running(*run).and_then(|running| running.task.module());
+            let now = module.map(|name| modules.bundle_of(name).cloned());
+            now.is_some() && now.as_ref() != commit.runs.get(run)
+        };
+        let in_flight = lower.queues.in_flight().map(|running| running.run);
+        self.commits.old_runs.extend(in_flight.filter(is_old));
+        self.commits.outdated = modules.outdated_bundles();
         self.commits.in_force = commit.version;
         self.sweep.want();
         self.removals.want();
-        self.resume_where(|pass| matches!(pass, Pass::Committing { .. }));
+        self.resume_all(Role::Committing);
     }
 
-    fn resume_where(&mut self, is: impl Fn(&Pass) -> bool) {
-        let keys: Vec<SourceKey> =
-            self.known.iter().filter(|(_, source)| is(&source.pass)).map(|(key, _)| key.clone()).collect();
-        for key in keys {
-            self.reconciles.resume(&work_key(&key));
+    /// Makes the configurations of a role go on that wait.
+    pub(super) fn resume_all(&mut self, role: Role) {
+        let works: Vec<WorkKey> = self.known.in_role(role).map(|(key, _)| work_key(key)).collect();
+        for work in works {
+            self.reconciles.resume(&work);
         }
     }
 
     /// Removes bundles that nobody needs. One that was just fetched is needed, so it waits until all is registered.
-    pub(super) fn drop_unused(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+    pub(super) fn drop_unused(&mut self, lower: &mut Lower<'_>) {
         let commits = &mut self.commits;
         if !commits.has_unused || commits.is_dropping() || commits.wanted != commits.in_force {
             return;
         }
-        let is_storing =
-            |pass: &Pass| matches!(pass, Pass::Fetching { .. } | Pass::Registering(_) | Pass::Keeping(_));
         commits.forget_ended_runs(lower.queues);
         let is_busy = commits.has_old_runs() || self.next.is_some();
-        if is_busy || self.known.values().any(|source| is_storing(&source.pass)) {
+        if is_busy || self.known.has(Role::Storing) {
             return;
         }
-        let mut keep = self.registration.digests();
-        keep.extend(modules.bundles().into_values());
-        let run = lower.cx.ids.run();
+        let (run, registry) = (lower.cx.ids.run(), self.registration.registry());
         (commits.has_unused, commits.dropping) = (false, Some(run));
-        lower.cx.push(Effect::DropBundles { run, keep: keep.into_iter().collect() });
+        let others = commits.outdated.iter().cloned().collect();
+        lower.cx.push(Effect::DropBundles { run, registry, others });
     }
 
     /// Handles that bundles were removed.
@@ -107,6 +116,6 @@ impl Sources {
                 format!("bundles that nobody needs stay until the next change of a source: {failure}");
             cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
-        self.resume_where(|pass| matches!(pass, Pass::Starting));
+        self.resume_all(Role::Starting);
     }
 }

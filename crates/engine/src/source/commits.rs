@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::registration::Registration;
+use super::registration::{Change, Registration};
 use crate::addon::{Digest, RegisteredAddon, Registry};
-use crate::name::{ModuleName, RunId};
+use crate::name::RunId;
 use crate::queue::Queues;
 use crate::time::Time;
 
@@ -16,8 +16,8 @@ pub(crate) struct Commit {
     pub(super) version: u64,
     /// What it was made from.
     pub(crate) registry: Arc<Registry>,
-    /// The bundle of each module before it.
-    pub(super) before: BTreeMap<ModuleName, Digest>,
+    /// What was running of modules, and from which bundle.
+    pub(super) runs: BTreeMap<RunId, Option<Digest>>,
 }
 
 /// Which version of what is registered is in force.
@@ -37,6 +37,8 @@ pub(super) struct Commits {
     /// Whether there may be bundles that nobody needs.
     pub(super) has_unused: bool,
     pub(super) dropping: Option<RunId>,
+    /// The bundles of modules in force that nobody registered any more: what is in their place can't be used.
+    pub(super) outdated: BTreeSet<Digest>,
 }
 
 impl Commits {
@@ -46,11 +48,6 @@ impl Commits {
 
     pub(super) fn in_force(&self) -> u64 {
         self.in_force
-    }
-
-    /// Records that there may be bundles that nobody needs: an operator that was killed had no time to remove them.
-    pub(super) fn doubt_bundles(&mut self) {
-        self.has_unused = true;
     }
 
     /// Returns whether bundles are being removed.
@@ -86,18 +83,24 @@ impl Commits {
         self.retry_at
     }
 
-    /// Records that another registry is written.
-    pub(super) fn registered(&mut self, old: &Registration, new: &Registration) {
-        let modules = |registration: &Registration| -> Vec<RegisteredAddon> {
-            let active = registration.iter().filter(|addon| addon.is_active);
+    /// Records that what is registered is written and about to change.
+    pub(super) fn registered(&mut self, registration: &Registration, change: &Change) {
+        let modules = |addons: &mut dyn Iterator<Item = &RegisteredAddon>| -> Vec<RegisteredAddon> {
+            let active = addons.filter(|addon| addon.is_active);
             let mut active: Vec<_> = active
                 .map(|addon| RegisteredAddon { is_retained: false, is_held: false, ..addon.clone() })
                 .collect();
             active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
             active
         };
+        let before = modules(&mut change.iter().flat_map(|(key, _)| registration.of(key)));
+        let after = modules(&mut change.iter().flat_map(|(_, addons)| addons));
         let is_restored = std::mem::take(&mut self.has_restored);
-        self.wanted += u64::from(is_restored || modules(old) != modules(new));
-        self.has_unused |= !old.digests().is_subset(&new.digests());
+        self.wanted += u64::from(is_restored || before != after);
+    }
+
+    /// Records that there may be bundles that nobody needs any more.
+    pub(super) fn left_bundles(&mut self) {
+        self.has_unused = true;
     }
 }

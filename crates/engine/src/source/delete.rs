@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::known::{Source, work_key};
+use super::known_sources::Role;
 use super::pass::{DeletePass, Go, Pass, SourceAnswer, failed, store_failure};
 use super::patches;
-use super::registration::Fate;
+use super::registration::{Change, Fate};
 use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey};
@@ -94,17 +95,18 @@ impl Sources {
         if let Err(step) = self.hold(&work_key(key)) {
             return Go::Stop(Pass::Deleting(DeletePass::Begin), step);
         }
-        let mut next = self.registration.clone();
+        let mut change = Change::default();
         let wanted = match policy {
             DeletionPolicy::Delete => Fate::Withdraw,
             DeletionPolicy::Retain => Fate::Retain,
         };
-        next.replace(key, Vec::new(), |addon| self.fate(modules, addon, wanted));
-        if next == self.registration {
+        let fate = |addon: &RegisteredAddon| self.fate(modules, addon, wanted);
+        self.registration.replace(&mut change, key, Vec::new(), fate);
+        if change.is_empty() {
             self.release(&work_key(key));
             return Go::On(Pass::Deleting(DeletePass::Removing));
         }
-        let step = self.keep(cx, next);
+        let step = self.keep(cx, change);
         Go::Stop(Pass::Deleting(DeletePass::Keeping), step)
     }
 
@@ -156,14 +158,10 @@ impl Sources {
         let Some(source) = self.known.get(key).filter(|source| !source.is_bumped) else { return };
         // The object says so until the end, also over a restart between the removal and this.
         let was_ready = source.object.as_ref().is_some_and(|object| object.status.was_ready());
-        let is_blocked =
-            |other: &Source| other.decided.as_ref().is_some_and(|decided| decided.blocked_by.contains(key));
-        let others = self
-            .known
-            .iter()
-            .filter(|(other, source)| *other != key && (other.shares_scope_with(key) || is_blocked(source)));
-        let failed = others.filter(|(_, other)| other.is_there() && other.phase() == SourcePhase::Failed);
-        let bumps = failed.map(|(other, _)| other.clone()).filter(|_| was_ready).collect();
+        let failed = |other: &Source| other.is_there() && other.phase() == SourcePhase::Failed;
+        let blocked = self.known.blocked_by(key).filter(|(_, other)| failed(other));
+        let all = self.known.in_scope(Role::Failed, key).chain(blocked).filter(|(other, _)| *other != key);
+        let bumps = all.map(|(other, _)| other.clone()).filter(|_| was_ready).collect();
         if let Some(source) = self.known.get_mut(key) {
             (source.bumps, source.is_bumped) = (bumps, true);
         }

@@ -25,7 +25,7 @@ pub(super) struct Source {
     pub(super) pass: Pass,
     /// The answer to the effect of its pass.
     pub(super) answer: Option<SourceAnswer>,
-    pub(super) decided: Option<Decided>,
+    pub(super) decided: Option<Arc<Decided>>,
     /// Whether what was decided is what the object said at the start.
     pub(super) is_adopted: bool,
     /// Whether it is processed again although it is decided.
@@ -124,7 +124,8 @@ impl Source {
             let status = status.without_retained();
             let processed_at = object.processed_at.clone();
             let generation = object.generation;
-            self.decided = Some(Decided { generation, processed_at, status, offered, ..Decided::default() });
+            let decided = Decided { generation, processed_at, status, offered, ..Decided::default() };
+            self.decided = Some(Arc::new(decided));
             self.desired = Some(object.status.clone());
             self.is_adopted = true;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::assessment::Assessment;
-use crate::addon::{Fetched, SourceSpec};
+use crate::addon::{Fetched, SourceKey, SourceSpec};
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
 use crate::notice::TaskType;
@@ -116,10 +116,12 @@ pub(super) fn store_failure(error: StoreError) -> Failure {
 /// Who does this work.
 const CONTROLLER: &str = "Registry";
 
-/// Whether there is something to look at.
+/// What there is to look at.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
-    pub(super) is_wanted: bool,
+    wanted: Swept,
+    /// The configurations whose objects may be gone while something of them is registered.
+    gone: BTreeSet<SourceKey>,
     /// Whether the registry is being written.
     pub(super) is_writing: bool,
     pub(super) answer: Option<SourceAnswer>,
@@ -128,7 +130,48 @@ pub(super) struct Sweep {
 impl Sweep {
     /// Has it look at everything at the next occasion.
     pub(super) fn want(&mut self) {
-        self.is_wanted = true;
+        self.wanted = Swept::All;
+    }
+
+    /// Has it look at what a configuration registered.
+    pub(super) fn want_of(&mut self, key: &SourceKey) {
+        if let Swept::Some(keys) = &mut self.wanted {
+            keys.insert(key.clone());
+        }
+    }
+
+    /// Has it look whether the object of a configuration is gone.
+    pub(super) fn want_of_gone(&mut self, key: &SourceKey) {
+        self.gone.insert(key.clone());
+        self.want();
+    }
+
+    /// Returns what there is to look at, once.
+    pub(super) fn take(&mut self) -> Swept {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// Iterates over the configurations whose objects may be gone.
+    pub(super) fn gone(&self) -> impl Iterator<Item = &SourceKey> {
+        self.gone.iter()
+    }
+
+    /// Forgets those whose objects are not gone, or that have nothing any more.
+    pub(super) fn keep_gone(&mut self, is_gone: &BTreeSet<SourceKey>) {
+        self.gone.retain(|key| is_gone.contains(key));
+    }
+}
+
+/// Whose modules there are to look at.
+#[derive(Debug)]
+pub(super) enum Swept {
+    All,
+    Some(BTreeSet<SourceKey>),
+}
+
+impl Default for Swept {
+    fn default() -> Self {
+        Self::Some(BTreeSet::new())
     }
 }
 

@@ -1,15 +1,33 @@
 //! What is registered, and what an assessment, a failure or a deletion makes of it.
+//!
+//! Of thousands of configurations a pass changes a few. It makes a [`Change`], which holds those alone; the index says which
+//! others it concerns. [`Registration::looked_at`] counts what is looked at.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::addon::{Bundle, Digest, RegisteredAddon, Registry, SourceKey};
+use super::index::Index;
+use crate::addon::{Bundle, Digest, RegisteredAddon, Registry, SourceKey, sort};
 use crate::name::ModuleName;
 
 /// What is registered, by configuration.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct Registration {
-    addons: BTreeMap<SourceKey, Vec<RegisteredAddon>>,
+    /// Those of each configuration, none of them empty; shared with what is written.
+    addons: BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>,
+    index: Index,
+    /// All of it as it is written.
+    registry: Arc<Registry>,
+    looked_at: Cell<usize>,
+}
+
+/// What differs in the registry that is to be: the addons of some configurations, all of them.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    addons: BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>,
+    /// All that is registered then, as it is written, once it is.
+    registry: Option<Arc<Registry>>,
 }
 
 /// What becomes of a module that its configuration does not bring any more.
@@ -39,51 +57,89 @@ impl Fate {
     }
 }
 
+impl Change {
+    /// Returns whether everything stays as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.addons.is_empty()
+    }
+
+    /// Iterates over the configurations whose addons are others, with what they are to be.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SourceKey, &[RegisteredAddon])> {
+        self.addons.iter().map(|(key, addons)| (key, addons.as_slice()))
+    }
+}
+
 impl Registration {
     pub(super) fn new(registry: Registry) -> Self {
-        let mut addons: BTreeMap<SourceKey, Vec<RegisteredAddon>> = BTreeMap::new();
-        for addon in registry.addons {
-            addons.entry(addon.source.clone()).or_default().push(addon);
+        let of_source =
+            |addons: &Arc<Vec<RegisteredAddon>>| Some((addons.first()?.source.clone(), Arc::clone(addons)));
+        let registry = Arc::new(registry);
+        let addons: BTreeMap<_, _> = registry.addons.by_source().filter_map(of_source).collect();
+        let mut index = Index::default();
+        for (key, addons) in &addons {
+            index.add(key, addons);
         }
-        Self { addons }
+        Self { addons, index, registry, looked_at: Cell::default() }
+    }
+
+    /// Returns it as it is written when it is changed. For that, a pointer is copied for each configuration.
+    pub(super) fn registry_with(&self, change: &mut Change) -> Arc<Registry> {
+        if change.is_empty() {
+            return self.registry();
+        }
+        let addons = self.registry.addons.with(&change.addons);
+        Arc::clone(change.registry.insert(Arc::new(Registry { addons })))
     }
 
     /// Returns it as it is written.
     pub(super) fn registry(&self) -> Arc<Registry> {
-        let mut registry = Registry { addons: self.addons.values().flatten().cloned().collect() };
-        registry.sort();
-        Arc::new(registry)
+        Arc::clone(&self.registry)
+    }
+
+    /// Changes it. Returns whether a bundle is in use no more.
+    pub(super) fn apply(&mut self, change: Change) -> bool {
+        // A module may have gone from one to the other.
+        for (key, _) in change.iter() {
+            self.index.remove(key, self.addons.get(key).map(|addons| addons.as_slice()).unwrap_or_default());
+        }
+        let Change { addons, registry } = change;
+        let addons_then = || self.registry.addons.with(&addons);
+        self.registry = registry.unwrap_or_else(|| Arc::new(Registry { addons: addons_then() }));
+        let mut before = Vec::new();
+        for (key, addons) in addons {
+            self.index.add(&key, &addons);
+            before.extend(if addons.is_empty() {
+                self.addons.remove(&key)
+            } else {
+                self.addons.insert(key, addons)
+            });
+        }
+        before.iter().flat_map(|addons| addons.iter()).any(|addon| !self.index.has(&addon.bundle.digest))
     }
 
     /// Iterates over all addons.
     pub(super) fn iter(&self) -> impl Iterator<Item = &RegisteredAddon> {
-        self.addons.values().flatten()
+        self.addons.values().flat_map(|addons| addons.iter()).inspect(|_| self.look())
     }
 
     /// Returns the addons of a configuration.
     pub(super) fn of(&self, key: &SourceKey) -> &[RegisteredAddon] {
-        self.addons.get(key).map(Vec::as_slice).unwrap_or_default()
+        self.addons.get(key).map(|addons| addons.as_slice()).unwrap_or_default()
     }
 
     /// Returns the configurations that have addons.
     pub(super) fn sources(&self) -> impl Iterator<Item = &SourceKey> {
-        self.addons.keys()
+        self.addons.keys().inspect(|_| self.look())
     }
 
-    /// Returns which configuration has each module.
-    pub(super) fn modules(&self) -> BTreeMap<ModuleName, SourceKey> {
-        let active = self.iter().filter(|addon| addon.is_active);
-        active.map(|addon| (addon.bundle.name.clone(), addon.source.clone())).collect()
+    /// Returns the configuration that has a module.
+    pub(super) fn source_of(&self, name: &ModuleName) -> Option<&SourceKey> {
+        self.index.source_of(name)
     }
 
     /// Returns the addon of a configuration whose module has the name.
     pub(super) fn of_module(&self, key: &SourceKey, name: &ModuleName) -> Option<&RegisteredAddon> {
         self.of(key).iter().find(|addon| addon.is_active && addon.bundle.name == *name)
-    }
-
-    /// Returns the digests of all bundles.
-    pub(super) fn digests(&self) -> BTreeSet<Digest> {
-        self.iter().map(|addon| addon.bundle.digest.clone()).collect()
     }
 
     /// Returns the bundles of a configuration that are among the lost ones.
@@ -97,12 +153,30 @@ impl Registration {
         self.of(key).iter().filter(|addon| addon.holds_id()).map(|addon| &*addon.bundle.id).collect()
     }
 
-    /// Replaces the addons of a configuration. `fate` says what becomes of its modules that are not among them.
+    /// Returns the configurations that have an addon of one of these ids.
+    pub(super) fn with_ids<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i String>,
+    ) -> impl Iterator<Item = &SourceKey> {
+        ids.flat_map(|id| self.index.with_id(id)).inspect(|_| self.look())
+    }
+
+    /// Iterates over the addons of those that have the name or the id of one of these.
+    pub(super) fn of_rivals<'b>(
+        &self,
+        bundles: impl Iterator<Item = &'b Bundle>,
+    ) -> impl Iterator<Item = &RegisteredAddon> {
+        let of = |rival: SourceKey| self.addons.get(&rival).into_iter().flat_map(|addons| addons.iter());
+        self.index.rivals(bundles).into_iter().flat_map(of).inspect(|_| self.look())
+    }
+
+    /// Replaces the addons of a configuration in `change`. `fate` says what becomes of its modules that are not among them.
     ///
     /// What others have that they hold no more, because they failed or are deleted, is taken over where it is. Two never
     /// have one module.
     pub(super) fn replace(
-        &mut self,
+        &self,
+        change: &mut Change,
         key: &SourceKey,
         addons: Vec<RegisteredAddon>,
         fate: impl Fn(&RegisteredAddon) -> Fate,
@@ -110,14 +184,10 @@ impl Registration {
         let active: BTreeSet<&ModuleName> =
             addons.iter().filter(|addon| addon.is_active).map(|addon| &addon.bundle.name).collect();
         let ids: BTreeSet<&str> = addons.iter().map(|addon| &*addon.bundle.id).collect();
-        let mut leftovers = Vec::new();
-        for (source, others) in &mut self.addons {
-            if source == key {
-                leftovers = std::mem::take(others);
-                let is_left = |addon: &RegisteredAddon| addon.is_active || addon.is_displaced();
-                leftovers.retain(|addon| is_left(addon) && !active.contains(&addon.bundle.name));
-                continue;
-            }
+        let mut rivals = self.index.rivals(addons.iter().map(|addon| &addon.bundle));
+        rivals.remove(key);
+        for source in rivals {
+            let mut others = self.copy(change, &source);
             let is_taken = |addon: &RegisteredAddon| addon.is_active && active.contains(&addon.bundle.name);
             if source.yields_to(key) {
                 // Names belong to the cluster first. What a namespace released under this one is its own to remove.
@@ -135,7 +205,11 @@ impl Registration {
                     addon.is_held = false;
                 }
             }
+            self.set(change, &source, others);
         }
+        let mut leftovers = self.copy(change, key);
+        let is_left = |addon: &RegisteredAddon| addon.is_active || addon.is_displaced();
+        leftovers.retain(|addon| is_left(addon) && !active.contains(&addon.bundle.name));
         let mut all = addons;
         for mut addon in leftovers {
             let mut fate = fate(&addon);
@@ -147,13 +221,19 @@ impl Registration {
                 all.push(addon);
             }
         }
-        self.addons.insert(key.clone(), all);
-        self.addons.retain(|_, addons| !addons.is_empty());
+        sort(&mut all);
+        self.set(change, key, all);
     }
 
-    /// Decides for all modules that are not registered any more what becomes of them.
-    pub(super) fn settle(&mut self, fate: impl Fn(&RegisteredAddon) -> Fate) {
-        for addons in self.addons.values_mut() {
+    /// Decides in `change` for the modules of configurations that are not registered any more what becomes of them.
+    pub(super) fn settle(
+        &self,
+        change: &mut Change,
+        keys: &BTreeSet<SourceKey>,
+        fate: impl Fn(&RegisteredAddon) -> Fate,
+    ) {
+        for key in keys {
+            let mut addons = self.copy(change, key);
             addons.retain_mut(|addon| {
                 if addon.is_registered() {
                     return true;
@@ -162,13 +242,41 @@ impl Registration {
                 fate.mark(addon);
                 fate != Fate::Forget
             });
+            self.set(change, key, addons);
         }
-        self.addons.retain(|_, addons| !addons.is_empty());
+    }
+
+    /// Returns the configurations with modules that are not registered any more.
+    pub(super) fn unsettled(&self) -> &BTreeSet<SourceKey> {
+        self.index.unsettled()
     }
 
     /// Iterates over the addons whose releases are to be removed where they are.
     pub(super) fn displaced(&self) -> impl Iterator<Item = &RegisteredAddon> {
-        self.iter().filter(|addon| addon.is_displaced())
+        let all = self.index.with_displaced().flat_map(|key| self.of(key)).inspect(|_| self.look());
+        all.filter(|addon| addon.is_displaced())
+    }
+
+    /// Returns how many addons and configurations were looked at so far.
+    pub(super) fn looked_at(&self) -> usize {
+        self.looked_at.get()
+    }
+
+    fn look(&self) {
+        self.looked_at.set(self.looked_at.get().wrapping_add(1));
+    }
+
+    fn copy(&self, change: &Change, key: &SourceKey) -> Vec<RegisteredAddon> {
+        let addons = change.addons.get(key).map_or_else(|| self.of(key), |addons| addons.as_slice());
+        addons.iter().inspect(|_| self.look()).cloned().collect()
+    }
+
+    fn set(&self, change: &mut Change, key: &SourceKey, addons: Vec<RegisteredAddon>) {
+        if self.of(key) == addons {
+            change.addons.remove(key);
+        } else {
+            change.addons.insert(key.clone(), Arc::new(addons));
+        }
     }
 }
 

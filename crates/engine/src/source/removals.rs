@@ -30,33 +30,33 @@ impl Sources {
             return false;
         }
         self.removals.begun();
-        let mut any = false;
-        for addon in self.registration.displaced().filter(|addon| !self.removals.is_gone(addon)) {
-            self.reconciles.request(lower.cx, &removal_key(addon), &Cause::outside("names of modules"));
-            any = true;
+        let left = self.registration.displaced().filter(|addon| !self.removals.is_gone(addon));
+        let works: Vec<WorkKey> = left.map(removal_key).collect();
+        for work in &works {
+            self.reconciles.request(lower.cx, work, &Cause::outside("names of modules"));
         }
-        any
+        !works.is_empty()
     }
 
     /// Begins to remove the release of a key, or records that it is gone.
     pub(super) fn advance_removal(&mut self, cx: &mut Context, work: &WorkKey) -> Step {
         let outcome = self.removals.take_answer(work);
         let is_its = |addon: &&RegisteredAddon| removal_key(addon) == *work && !self.removals.is_gone(addon);
-        let Some(addon) = self.registration.displaced().find(is_its) else { return Step::Done };
+        let Some(addon) = self.registration.displaced().find(is_its).cloned() else { return Step::Done };
         match outcome {
             Some(SourceAnswer::Patched(Err(failure))) => {
-                self.removals.failed(addon, &failure);
+                self.removals.failed(&addon, &failure);
                 self.resume_removals();
                 Step::Failed(failure)
             }
             Some(_) => {
-                self.removals.gone(addon);
-                self.sweep.want();
+                self.removals.gone(&addon);
+                self.sweep.want_of(&addon.source);
                 Step::Done
             }
             None => {
                 let (run, release) = (cx.ids.run(), ReleaseName::from(addon.bundle.name.as_str()));
-                let target = self.target_of(addon);
+                let target = self.target_of(&addon);
                 Step::Fetch(run, Box::new(Effect::UninstallRelease { run, release, target }))
             }
         }
@@ -69,10 +69,8 @@ impl Sources {
 
     /// Returns the modules whose names went to others, each with where its release is.
     pub(crate) fn displaced(&self) -> Vec<(ModuleName, ReleaseTarget)> {
-        self.registration
-            .displaced()
-            .map(|addon| (addon.bundle.name.clone(), self.target_of(addon)))
-            .collect()
+        let place = |addon: &RegisteredAddon| (addon.bundle.name.clone(), self.target_of(addon));
+        self.registration.displaced().map(place).collect()
     }
 
     /// Handles that files changed: a built-in module may have the name of one of ours.

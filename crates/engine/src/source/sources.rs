@@ -1,15 +1,17 @@
 //! All configurations of sources: what is known about each, and who may change the registry.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::commits::Commits;
 use super::displaced::{Removals, is_removal};
 use super::known::{Source, work_key};
+use super::known_sources::{KnownSources, Role};
+use super::line::Line;
 use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
 use super::patches;
-use super::registration::Registration;
+use super::registration::{Change, Registration};
 use super::syncs::Syncs;
 use super::watches::SourceWatches;
 use crate::addon::{Digest, Fetched, RegisteredAddon, Registry, SourceKey, SourceKind};
@@ -32,15 +34,13 @@ pub(crate) struct Sources {
     pub(super) config: Arc<Config>,
     pub(super) reconciles: Reconciles,
     pub(super) watches: SourceWatches,
-    pub(super) known: BTreeMap<SourceKey, Source>,
+    pub(super) known: KnownSources,
     pub(super) registration: Registration,
-    /// Which configuration has each module that is registered.
-    modules: BTreeMap<ModuleName, SourceKey>,
     /// What the holder of the registry is writing.
-    pub(super) next: Option<Registration>,
+    pub(super) next: Option<Change>,
     /// Who may change the registry, and who waits for that.
     holder: Option<WorkKey>,
-    waiting: VecDeque<WorkKey>,
+    waiting: Line,
     pub(super) commits: Commits,
     pub(super) sweep: Sweep,
     pub(super) removals: Removals,
@@ -72,7 +72,6 @@ impl Sources {
                 Terms { workers: config.source_workers, ..Terms::default() },
             ),
             config,
-            modules: registration.modules(),
             registration,
             ..Self::default()
         }
@@ -112,8 +111,8 @@ impl Sources {
     pub(crate) fn listed(&mut self, cx: &mut Context, monitor: MonitorId, objects: Vec<(Key, Arc<Item>)>) {
         let Some(kind) = self.watches.kind_of(monitor) else { return };
         let listed: BTreeSet<SourceKey> = objects.iter().map(|(key, _)| source_key(key)).collect();
-        let is_gone = |key: &&SourceKey| key.kind == kind && !listed.contains(*key);
-        let gone: Vec<SourceKey> = self.known.keys().filter(is_gone).cloned().collect();
+        let is_gone = |key: &&SourceKey| !listed.contains(*key);
+        let gone: Vec<SourceKey> = self.known.of_kind(kind).filter(is_gone).cloned().collect();
         for key in gone {
             self.gone(cx, &key);
         }
@@ -121,10 +120,13 @@ impl Sources {
             self.observe(cx, &source_key(&key), &item);
         }
         if !self.watches.is_any_listed() {
-            self.commits.doubt_bundles();
+            // An operator that was killed had no time to remove them.
+            self.commits.left_bundles();
             self.warn_of_lost(cx);
         }
         self.watches.listed(kind);
+        let is_its = |key: &&SourceKey| key.kind == kind && !listed.contains(*key);
+        self.registration.sources().filter(is_its).for_each(|key| self.sweep.want_of_gone(key));
         self.sweep.want();
     }
 
@@ -147,14 +149,19 @@ impl Sources {
 
     fn observe(&mut self, cx: &mut Context, key: &SourceKey, item: &Item) {
         let object = SourceObject::read(key, item.object().unwrap_or_default());
-        let source = self.known.entry(key.clone()).or_default();
+        let source = self.known.known(key);
         let is_other = source.object.as_ref().is_none_or(|known| {
             known.generation != object.generation || known.is_deleting != object.is_deleting
         });
         if is_other {
             source.unfetched = 0;
         }
+        let is_ending = object.is_deleting && source.is_there();
         source.object = Some(object);
+        if is_ending {
+            // Others may have kept what this one wanted.
+            self.sweep.want();
+        }
         if source.adopt(!self.unsettled.contains(key)) {
             // Modules may have changed before anybody knew their configuration.
             self.refresh_later.insert(key.clone());
@@ -180,7 +187,7 @@ impl Sources {
         let Some(source) = self.known.get_mut(key) else { return };
         source.object = None;
         (source.announced, source.is_end_announced) = (None, false);
-        self.sweep.want();
+        self.sweep.want_of_gone(key);
         let work = work_key(key);
         if self.reconciles.has(&work) {
             if let Some(run) = self.reconciles.fetch_of(&work) {
@@ -197,14 +204,14 @@ impl Sources {
     pub(crate) fn modules_changed(&mut self, names: &BTreeSet<ModuleName>) {
         let mut keys = BTreeSet::new();
         for name in names {
-            let Some(key) = self.modules.get(name) else { continue };
+            let Some(key) = self.registration.source_of(name) else { continue };
             keys.insert(key.clone());
             if self.is_deleting(key) {
                 // What its removal waits for may be another thing by now.
                 self.reconciles.resume(&work_key(key));
             }
             if self.registration.of_module(key, name).is_some_and(|addon| !addon.is_registered()) {
-                self.sweep.want();
+                self.sweep.want_of(key);
             }
         }
         for key in keys {
@@ -219,7 +226,7 @@ impl Sources {
     /// Handles that a converge came to its end.
     pub(crate) fn converged(&mut self) {
         if !std::mem::replace(&mut self.is_converged, true) {
-            let adopted = self.known.iter().filter(|(_, source)| source.is_adopted);
+            let adopted = self.known.in_role(Role::Adopted);
             self.refresh_later.extend(adopted.map(|(key, _)| key.clone()));
         }
     }
@@ -285,9 +292,7 @@ impl Sources {
     pub(super) fn hold(&mut self, work: &WorkKey) -> Result<(), Step> {
         match &self.holder {
             Some(holder) if holder != work => {
-                if !self.waiting.contains(work) {
-                    self.waiting.push_back(work.clone());
-                }
+                self.waiting.push(work);
                 Err(Step::Wait(format!("the registry, which is written for {holder}")))
             }
             Some(_) | None => {
@@ -299,45 +304,53 @@ impl Sources {
 
     /// Lets the next one have the registry.
     pub(super) fn release(&mut self, work: &WorkKey) {
-        self.waiting.retain(|waiting| waiting != work);
+        self.waiting.remove(work);
         if self.holder.as_ref() != Some(work) {
             return;
         }
         self.holder = None;
         self.next = None;
-        if let Some(next) = self.waiting.pop_front() {
+        if let Some(next) = self.waiting.pop() {
             self.reconciles.resume(&next);
         }
     }
 
     /// Begins to write a registry. It is the registry when that has succeeded.
-    pub(super) fn keep(&mut self, cx: &mut Context, next: Registration) -> Step {
+    pub(super) fn keep(&mut self, cx: &mut Context, mut change: Change) -> Step {
         let run = cx.ids.run();
-        let (registry, lost) = (next.registry(), self.lost.iter().cloned().collect());
-        self.next = Some(next);
+        let (registry, lost) =
+            (self.registration.registry_with(&mut change), self.lost.iter().cloned().collect());
+        self.next = Some(change);
         Step::Write(run, Box::new(Effect::KeepBundles { run, registry, lost }))
     }
 
     /// Makes what was written the registry, and has it put into force.
     pub(super) fn registered(&mut self, cx: &mut Context) {
-        let Some(next) = self.next.take() else { return };
-        self.announce_retained(cx, &next);
-        self.commits.registered(&self.registration, &next);
+        let Some(change) = self.next.take() else { return };
+        self.announce_retained(cx, &change);
+        self.commits.registered(&self.registration, &change);
         // Others may hold less than before. Who is at work writes its status anyway.
-        let is_other = |(key, source): &(&SourceKey, &Source)| {
-            matches!(source.pass, Pass::Idle) && self.registration.of(key) != next.of(key)
-        };
-        self.refresh_later.extend(self.known.iter().filter(is_other).map(|(key, _)| key.clone()));
+        let is_idle =
+            |key: &SourceKey| self.known.get(key).is_some_and(|source| matches!(source.pass, Pass::Idle));
+        let changed = || change.iter().map(|(key, _)| key);
+        self.refresh_later.extend(changed().filter(|key| is_idle(key)).cloned());
+        for key in changed() {
+            self.sweep.want_of(key);
+            if self.is_gone(key) {
+                self.sweep.want_of_gone(key);
+            }
+        }
         let had_it = |addon: &&RegisteredAddon| {
             let before = self.registration.of_module(&addon.source, &addon.bundle.name);
             before.is_some_and(RegisteredAddon::is_registered)
         };
+        let displaced = change.iter().flat_map(|(_, addons)| addons).filter(|addon| addon.is_displaced());
         let overtaken: BTreeSet<SourceKey> =
-            next.displaced().filter(had_it).map(|addon| addon.source.clone()).collect();
-        self.removals.forget_but(next.displaced());
-        self.modules = next.modules();
-        self.registration = next;
-        self.sweep.want();
+            displaced.filter(had_it).map(|addon| addon.source.clone()).collect();
+        if self.registration.apply(change) {
+            self.commits.left_bundles();
+        }
+        self.removals.forget_but(self.registration.displaced());
         // What was to be removed may be gone, or another one's by now.
         self.resume_removals();
         for key in overtaken {
@@ -359,6 +372,7 @@ impl Sources {
         }
         self.reconciles.wake_due(lower.cx.now);
         loop {
+            self.known.reindex();
             for key in std::mem::take(&mut self.refresh_later) {
                 if self.is_status_stale(modules, &key) {
                     self.reconciles.request(lower.cx, &work_key(&key), &Cause::outside("module"));
@@ -388,7 +402,7 @@ impl Sources {
         }
         self.reconciles.report_length(lower.cx);
         self.queue_commit(lower);
-        self.drop_unused(modules, lower);
+        self.drop_unused(lower);
     }
 
     /// Returns when there is something to do by itself.
@@ -404,6 +418,11 @@ impl Sources {
     /// Returns whether nothing is in flight.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.reconciles.is_at_rest() && self.commits.is_at_rest() && self.syncs.is_empty()
+    }
+
+    /// Returns how many configurations and addons were looked at so far, but for those that were asked for by name.
+    pub(crate) fn looked_at(&self) -> usize {
+        self.known.looked_at().wrapping_add(self.registration.looked_at())
     }
 
     /// Returns how many things are kept by name or number.

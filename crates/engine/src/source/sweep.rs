@@ -1,9 +1,11 @@
 //! Looks after modules that are registered no more: they leave the registry when they are removed, and are removed when
 //! nobody wants them any more.
 
-use super::known::work_key;
-use super::pass::{failed, sweep_key};
-use super::registration::{Fate, Registration};
+use std::collections::BTreeSet;
+
+use super::known_sources::Role;
+use super::pass::{Swept, failed, sweep_key};
+use super::registration::{Change, Fate};
 use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{RegisteredAddon, SourceKey};
@@ -17,10 +19,21 @@ use crate::reconcile::{Step, WorkKey};
 impl Sources {
     /// Has the registry looked at, if something in it would change.
     pub(super) fn look_for_sweep(&mut self, modules: &Modules, cx: &mut Context) {
-        if !std::mem::take(&mut self.sweep.is_wanted) || !self.watches.is_any_listed() {
+        let wanted = self.sweep.take();
+        if !self.watches.is_any_listed() {
             return;
         }
-        if self.swept(modules) != self.registration {
+        let keys = match wanted {
+            Swept::All => self.registration.unsettled().clone(),
+            Swept::Some(keys) if keys.is_empty() => return,
+            Swept::Some(mut keys) => {
+                keys.retain(|key| self.registration.unsettled().contains(key));
+                keys
+            }
+        };
+        let vanished = self.vanished();
+        self.sweep.keep_gone(&vanished);
+        if !self.swept(modules, &keys, &vanished).is_empty() {
             self.reconciles.request(cx, &sweep_key(), &Cause::outside("modules"));
         }
     }
@@ -37,33 +50,37 @@ impl Sources {
         if let Err(step) = self.hold(work) {
             return step;
         }
-        let next = self.swept(modules);
-        if next == self.registration {
+        let vanished = self.vanished();
+        let change = self.swept(modules, self.registration.unsettled(), &vanished);
+        if change.is_empty() {
             self.release(work);
             return Step::Done;
         }
-        self.warn_of_vanished(cx);
+        for key in vanished {
+            let message = format!(
+                "{key} is gone without its finalizer; its modules go on until they are switched off, or until it is there again and deleted"
+            );
+            cx.notify(Notice::Warned { scope: Scope::Global, message });
+        }
         self.sweep.is_writing = true;
-        self.keep(cx, next)
+        self.keep(cx, change)
     }
 
     /// Makes the configurations go on that wait for the removal of their modules.
     pub(super) fn resume_removals(&mut self) {
-        let deleting: Vec<SourceKey> =
-            self.known.keys().filter(|key| self.is_deleting(key)).cloned().collect();
-        for key in deleting {
-            self.reconciles.resume(&work_key(&key));
-        }
+        self.resume_all(Role::Deleting);
     }
 
-    /// Returns the registry as it is to be.
-    fn swept(&self, modules: &Modules) -> Registration {
-        let mut next = self.registration.clone();
-        for key in self.vanished() {
+    /// Returns what changes in what `keys` have registered, and those that `vanished`.
+    fn swept(&self, modules: &Modules, keys: &BTreeSet<SourceKey>, vanished: &BTreeSet<SourceKey>) -> Change {
+        let mut change = Change::default();
+        for key in vanished {
             // Its object went without us. Its modules go on until somebody says otherwise.
-            next.replace(&key, Vec::new(), |addon| self.fate(modules, addon, Fate::Retain));
+            let fate = |addon: &RegisteredAddon| self.fate(modules, addon, Fate::Retain);
+            self.registration.replace(&mut change, key, Vec::new(), fate);
         }
-        next.settle(|addon| {
+        let keys: BTreeSet<SourceKey> = keys.union(vanished).cloned().collect();
+        self.registration.settle(&mut change, &keys, |addon| {
             let wanted = match addon {
                 addon if addon.is_withdrawn || self.is_orphan(addon) => Fate::Withdraw,
                 addon if addon.is_held => Fate::Hold,
@@ -71,30 +88,25 @@ impl Sources {
             };
             self.fate(modules, addon, wanted)
         });
-        next
+        change
     }
 
     /// Returns the configurations that have registered addons and no object.
-    fn vanished(&self) -> Vec<SourceKey> {
+    fn vanished(&self) -> BTreeSet<SourceKey> {
         let has_any = |key: &&SourceKey| self.registration.of(key).iter().any(RegisteredAddon::holds_id);
-        let is_gone = |key: &&SourceKey| self.known.get(*key).is_none_or(|source| source.object.is_none());
-        let known_kinds = self.registration.sources().filter(|key| self.watches.is_listed(key.kind));
-        known_kinds.filter(is_gone).filter(has_any).cloned().collect()
+        let known_kinds = self.sweep.gone().filter(|key| self.watches.is_listed(key.kind));
+        known_kinds.filter(|key| self.is_gone(key)).filter(has_any).cloned().collect()
     }
 
-    fn warn_of_vanished(&self, cx: &mut Context) {
-        for key in self.vanished() {
-            let message = format!(
-                "{key} is gone without its finalizer; its modules go on until they are switched off, or until it is there again and deleted"
-            );
-            cx.notify(Notice::Warned { scope: Scope::Global, message });
-        }
+    /// Returns whether a configuration has no object.
+    pub(super) fn is_gone(&self, key: &SourceKey) -> bool {
+        self.known.get(key).is_none_or(|source| source.object.is_none())
     }
 
     /// Returns whether the configuration of a module that goes on is ready without it, and nobody else wants it.
     fn is_orphan(&self, addon: &RegisteredAddon) -> bool {
         let source = self.known.get(&addon.source).filter(|source| source.is_there() && source.is_decided());
         let is_ready = source.is_some_and(|source| source.phase() == SourcePhase::Ready);
-        is_ready && !self.is_wanted_elsewhere(&addon.source, addon)
+        is_ready && !self.known.is_wanted_elsewhere(&addon.source, &addon.bundle.id)
     }
 }

@@ -15,4 +15,7 @@ pub struct Footprint {
     pub journal: usize,
     /// Everything else that is kept by name or number: queues, watches, rates, commands.
     pub entries: usize,
+    /// How many configurations and addons of sources were looked at so far, but for those that were asked for by name. It grows
+    /// with what changes, not with what there is.
+    pub looked_at: usize,
 }

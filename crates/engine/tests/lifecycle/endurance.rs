@@ -37,6 +37,8 @@ impl Most {
             objects: most.objects.max(held.objects),
             journal: most.journal.max(held.journal),
             entries: most.entries.max(held.entries),
+            // It counts on.
+            looked_at: 0,
         };
         self.bytes = self.bytes.max(live_here());
     }

@@ -41,6 +41,7 @@ mod source_failures;
 mod source_losses;
 mod source_names;
 mod source_pictures;
+mod source_work;
 mod sources;
 mod start;
 mod status;

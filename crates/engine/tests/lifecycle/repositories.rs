@@ -307,7 +307,7 @@ impl World {
     /// No id is owned twice, and no module.
     fn note_owners(&mut self) {
         let (mut ids, mut modules) = (BTreeMap::new(), BTreeMap::new());
-        for addon in &self.repositories.registry.addons {
+        for addon in self.repositories.registry.addons.iter() {
             let owner = &addon.source;
             let id = (addon.bundle.id.clone(), owner.namespace.clone());
             if addon.is_registered() && ids.insert(id, owner).is_some_and(|other| other != owner) {
@@ -355,7 +355,7 @@ impl World {
 
     /// The operator ends at once and starts again.
     pub(crate) fn restarts(&mut self) {
-        let catalog = self.repositories.catalog(&self.repositories.registry.links());
+        let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
         let registry = self.repositories.registry.clone();
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
         let digests = registry.addons.iter().map(|addon| addon.bundle.digest.clone());
@@ -368,7 +368,7 @@ impl World {
     /// Changes the files of modules while the operator runs.
     pub(crate) fn rereads(&mut self, files: &Files) {
         self.repositories.files = files.clone();
-        let catalog = self.repositories.catalog(&self.repositories.registry.links());
+        let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
         self.send_in(0, Event::CatalogChanged { catalog });
     }
 
@@ -390,7 +390,7 @@ impl World {
 
     /// Does the same, and nobody has asked the hooks of bundles for their configuration yet, as in a new process.
     pub(crate) fn restarts_unread(&mut self) {
-        let catalog = self.repositories.catalog(&self.repositories.registry.links());
+        let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
         for module in catalog.modules.iter().filter(|module| module.origin.digest().is_some()) {
             self.loads.entry(module.name.to_string()).or_default().push_back(Arc::clone(module));
         }
@@ -415,4 +415,15 @@ impl Repositories {
         }));
         files.catalog()
     }
+}
+
+/// Returns the modules that the loader is to find.
+pub(crate) fn links(registry: &Registry, lost: &[Digest]) -> Vec<ModuleLink> {
+    registry.links(&lost.iter().cloned().collect())
+}
+
+/// Returns the bundles that stay.
+pub(crate) fn kept(registry: &Registry, others: &[Digest]) -> Vec<Digest> {
+    let registered = registry.addons.iter().map(|addon| &addon.bundle.digest);
+    registered.chain(others).cloned().collect::<BTreeSet<Digest>>().into_iter().collect()
 }

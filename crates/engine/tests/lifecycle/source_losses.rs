@@ -1,6 +1,6 @@
 //! Bundles that are lost, in the cluster and on the disk, and statuses that are older than what they tell of.
 
-use engine::{Event, Failure, FailureKind, Notice};
+use engine::{Event, Failure, FailureKind, Notice, RegisteredAddon};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
@@ -128,7 +128,10 @@ fn the_release_of_a_lost_bundle_that_another_one_takes_over_stays() {
     world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
     world.deletes("a");
     world.run_for(1_000);
-    assert!(world.repositories.registry.addons[0].is_displaced() && world.deployed.contains_key("web"));
+    assert!(
+        world.repositories.registry.addons.iter().all(RegisteredAddon::is_displaced)
+            && world.deployed.contains_key("web")
+    );
     world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
     world.applies("b", &[URL]);
     let trace = world.run_for(20_000);

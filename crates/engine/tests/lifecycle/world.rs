@@ -16,7 +16,7 @@ use engine::{
 };
 
 use crate::build::{Files, changed};
-use crate::repositories::Repositories;
+use crate::repositories::{Repositories, kept, links};
 
 /// How long effects take, in milliseconds.
 const HOOK: u64 = 10;
@@ -597,10 +597,12 @@ impl World {
                 });
                 self.send_in(OTHER, Event::ModuleLoaded { run, outcome });
             }
-            Effect::DropBundles { run, keep } => self.drop_bundles(run, &keep),
+            Effect::DropBundles { run, registry, others } => {
+                self.drop_bundles(run, &kept(&registry, &others));
+            }
             Effect::FetchSource { run, source, spec } => self.fetch_source(run, &source, &spec),
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, &registry, &lost),
-            Effect::LoadModules { run, links } => self.load_modules(run, &links),
+            Effect::LoadModules { run, registry, lost } => self.load_modules(run, &links(&registry, &lost)),
             Effect::PatchObjects { run, author: PatchAuthor::Source(source), patches } => {
                 self.patch_source(run, &source, &patches);
             }
@@ -941,12 +943,15 @@ impl World {
             Effect::StorePackage { run, request } => {
                 format!("store {} {} {run}", request.chart, request.version.version)
             }
-            Effect::DropBundles { run, keep } => format!("drop bundles but {} {run}", keep.len()),
+            Effect::DropBundles { run, registry, others } => {
+                format!("drop bundles but {} {run}", kept(registry, others).len())
+            }
             Effect::FetchSource { run, source, .. } => format!("fetch {source} {run}"),
             Effect::KeepBundles { run, registry, .. } => {
                 format!("keep {} bundles {run}", registry.addons.len())
             }
-            Effect::LoadModules { run, links } => {
+            Effect::LoadModules { run, registry, lost } => {
+                let links = links(registry, lost);
                 let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
                 format!("load modules [{}] {run}", names.join(" "))
             }
