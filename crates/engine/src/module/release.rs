@@ -250,7 +250,7 @@ impl Modules {
                 let cause = head.cause.then(format!("release {release}"));
                 let kind = match self.states.get_mut(&name) {
                     Some(module) if module.is_on() || module.phase == Phase::Orphaned => {
-                        module.places.found(&target, &wanted);
+                        module.release_found(&target, &wanted);
                         continue;
                     }
                     Some(module) => {

@@ -14,6 +14,7 @@ use crate::event::Verdict;
 use crate::failure::Failure;
 use crate::hook::Lifecycle;
 use crate::name::{HookName, RunId};
+use crate::release_target::ReleaseTarget;
 use crate::task::{ModuleRun, Question, ScriptAnswer};
 use crate::time::Time;
 
@@ -240,6 +241,13 @@ impl ModuleState {
     /// Returns whether it is on and can run.
     pub(crate) fn can_run(&self) -> bool {
         self.is_on() && !self.is_held()
+    }
+
+    /// Records that the list of releases has one of this module, which is on or orphaned. If it is switched off before it ran
+    /// once, that has to be removed all the same.
+    pub(super) fn release_found(&mut self, target: &ReleaseTarget, wanted: &ReleaseTarget) {
+        self.places.found(target, wanted);
+        self.is_active |= self.is_on() && self.release == Release::Unknown;
     }
 
     /// Returns its files, as they are in force.

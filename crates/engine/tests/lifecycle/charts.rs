@@ -399,6 +399,27 @@ fn b18_b21_a_module_is_held_until_its_chart_is_there_and_holds_back_nobody() {
 }
 
 #[test]
+fn a_release_whose_module_is_held_goes_when_that_is_switched_off() {
+    let mut world = charted(&cache("*", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(3_000);
+    assert!(world.deployed.keys().eq(["base", "cache"]));
+    // Its pin is lost, and so is all that is known of charts.
+    world.charts.pins.clear();
+    world.charts.repositories.clear();
+    world.charts.objects.clear();
+    world.charts.indexes.clear();
+    world.charts.stored.clear();
+    world.restarts_charted();
+    world.run_for(3_000);
+    assert_eq!(phase(&world, "cache"), "held");
+    world.send_in(0, crate::build::config(300, &[("cacheEnabled", "false")]));
+    let trace = world.run_for(5_000);
+    assert!(world.deployed.keys().eq(["base"]), "{trace}");
+}
+
+#[test]
 fn a_module_moves_when_its_constraint_changes_or_when_it_follows() {
     for (auto_upgrade, moves_to) in [(false, "1.0"), (true, "1.1")] {
         let mut world = charted(&cache("1", auto_upgrade));
