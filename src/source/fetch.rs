@@ -493,6 +493,7 @@ fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdic
             Kind::Chart => BundleKind::Chart,
             Kind::Module => BundleKind::Module,
         },
+        namespace: bundle.namespace.as_deref().map(Arc::from),
     };
     Ok((bundle, privileged, pin))
 }

@@ -214,6 +214,7 @@ impl World {
                 digest: digest(source * ADDONS + number, edition),
                 order: 1,
                 kind: BundleKind::Module,
+                namespace: None,
             };
             let version = bundle.version.clone();
             FetchedAddon { name, version, is_chosen: true, privileged: Vec::new(), outcome: Ok(bundle) }

@@ -37,6 +37,9 @@ pub struct Bundle {
     pub order: u32,
     /// What is in it.
     pub kind: BundleKind,
+    /// The namespace of the release that its files name, if they do. Without the bundle nobody else knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Arc<str>>,
 }
 
 /// What is in a bundle.

@@ -235,6 +235,7 @@ mod tests {
                 digest: format!("sha256:{}", "0".repeat(64)).parse().unwrap(),
                 order: 100,
                 kind: BundleKind::Module,
+                namespace: None,
             },
             is_active: version != "1.0.0",
             is_retained: false,

@@ -34,7 +34,7 @@ impl Sources {
             let Some(object) = &source.object else {
                 // A registry that is being written may be the one in force.
                 if let Some(SourceAnswer::Kept(Ok(()))) = answer {
-                    self.registered(cx);
+                    self.registered(modules, cx);
                 }
                 self.release(&work_key(key));
                 return Step::Done;
@@ -201,6 +201,12 @@ impl Sources {
             self.release(&work_key(key));
             return Go::On(Pass::Idle);
         }
+        let bundles = its.fetched.iter().flat_map(Fetched::bundles);
+        if let Some(module) = self.being_removed(key, bundles) {
+            let step = Step::Wait(format!("the removal of the release {module} of another configuration"));
+            self.release(&work_key(key));
+            return Go::Stop(Pass::Registering(its), step);
+        }
         let Registering { generation, spec, fetched } = *its;
         let assessment = match &fetched {
             Err(why) => Assessment::unreadable(why.clone()),
@@ -275,7 +281,7 @@ impl Sources {
         let is_first = !keeping.assessment.is_failed;
         match outcome {
             Ok(()) => {
-                self.registered(cx);
+                self.registered(modules, cx);
                 self.when_in_force(cx, key, keeping)
             }
             Err(StoreError::Bundles(problems)) if is_first => {

@@ -1,11 +1,15 @@
 //! What is announced about a configuration: changes of its phase, modules that go on without it, and its end. Each once.
 
+use std::collections::BTreeSet;
+
 use super::registration::Change;
 use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey, SourceReference};
 use crate::context::Context;
 use crate::effect::{Announcement, Effect};
+use crate::module::Modules;
+use crate::name::ModuleName;
 use crate::notice::Notice;
 
 impl Sources {
@@ -24,18 +28,24 @@ impl Sources {
         self.announce(cx, key, (!is_ready, reason), message);
     }
 
-    /// Announces which modules go on after a change that were registered before.
-    pub(super) fn announce_retained(&self, cx: &mut Context, change: &Change) {
+    /// Announces which modules go on after a change that were registered before. Of a lost bundle only the release does.
+    pub(super) fn announce_retained(&self, modules: &Modules, cx: &mut Context, change: &Change) {
         for (key, addons) in change.iter() {
-            let names = |of: &[RegisteredAddon]| -> Vec<String> {
-                let goes_on = |addon: &&RegisteredAddon| addon.is_active && addon.is_retained;
-                of.iter().filter(goes_on).map(|addon| addon.bundle.name.to_string()).collect()
-            };
-            let before = names(self.registration.of(key));
-            let new: Vec<String> = names(addons).into_iter().filter(|name| !before.contains(name)).collect();
-            if !new.is_empty() {
+            let goes_on = |addon: &&RegisteredAddon| addon.is_active && addon.is_retained;
+            let before: BTreeSet<&ModuleName> =
+                self.registration.of(key).iter().filter(goes_on).map(|addon| &addon.bundle.name).collect();
+            let is_new = |addon: &&RegisteredAddon| goes_on(addon) && !before.contains(&addon.bundle.name);
+            let is_lost = |addon: &&RegisteredAddon| self.is_unloaded(modules, addon);
+            let (lost, there): (Vec<_>, Vec<_>) = addons.iter().filter(is_new).partition(is_lost);
+            let of_lost =
+                "their bundles are lost, so they are not there, and their releases stay as they are";
+            for (addons, what) in [(there, "they go on"), (lost, of_lost)] {
+                if addons.is_empty() {
+                    continue;
+                }
+                let names: Vec<&str> = addons.iter().map(|addon| addon.bundle.name.as_str()).collect();
                 let message =
-                    format!("{key} does not bring these modules any more; they go on: {}", new.join(", "));
+                    format!("{key} does not bring these modules any more; {what}: {}", names.join(", "));
                 self.announce(cx, key, (true, "ModulesRetained"), message);
             }
         }

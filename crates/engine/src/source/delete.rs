@@ -34,7 +34,7 @@ impl Sources {
                     _ => Ok(()),
                 };
                 if outcome.is_ok() {
-                    self.registered(cx);
+                    self.registered(modules, cx);
                 }
                 self.release(&work_key(key));
                 match outcome {

@@ -92,7 +92,12 @@ pub(super) fn is_removal(work: &WorkKey) -> bool {
 
 /// Returns the key of the removal of a release.
 pub(super) fn removal_key(addon: &RegisteredAddon) -> WorkKey {
-    let namespace = Arc::clone(&addon.source.namespace);
+    removal_work(&addon.source.namespace, &addon.bundle.name)
+}
+
+/// Returns the key of the removal of a release of configurations of a namespace; of the cluster, if that is empty.
+pub(super) fn removal_work(namespace: &Arc<str>, module: &ModuleName) -> WorkKey {
     let task = TaskType::AddonsReconcile;
-    WorkKey { task, controller: CONTROLLER, namespace, name: addon.bundle.name.as_str().into() }
+    let (namespace, name) = (Arc::clone(namespace), module.as_str().into());
+    WorkKey { task, controller: CONTROLLER, namespace, name }
 }

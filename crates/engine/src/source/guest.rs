@@ -70,6 +70,7 @@ mod tests {
                 digest: format!("sha256:{}", "0".repeat(64)).parse().unwrap(),
                 order: 100,
                 kind: BundleKind::Module,
+                namespace: None,
             };
             name_in(namespace, &bundle).map(|bundle| bundle.name.to_string())
         };

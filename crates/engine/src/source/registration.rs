@@ -63,6 +63,13 @@ impl Change {
         self.addons.is_empty()
     }
 
+    /// Returns whether a release that is to be removed goes to somebody else.
+    pub(super) fn removes(&self, displaced: &RegisteredAddon) -> bool {
+        let is_it =
+            |addon: &RegisteredAddon| addon.is_displaced() && addon.bundle.name == displaced.bundle.name;
+        self.addons.get(&displaced.source).is_some_and(|addons| !addons.iter().any(is_it))
+    }
+
     /// Iterates over the configurations whose addons are others, with what they are to be.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SourceKey, &[RegisteredAddon])> {
         self.addons.iter().map(|(key, addons)| (key, addons.as_slice()))

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::displaced::removal_key;
+use super::displaced::{removal_key, removal_work};
 use super::pass::SourceAnswer;
 use super::registration::Fate;
 use super::sources::Sources;
-use crate::addon::{RegisteredAddon, SourceKey, SourceKind};
+use crate::addon::{Bundle, RegisteredAddon, SourceKey, SourceKind};
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::effect::Effect;
@@ -39,7 +39,7 @@ impl Sources {
     }
 
     /// Begins to remove the release of a key, or records that it is gone.
-    pub(super) fn advance_removal(&mut self, cx: &mut Context, work: &WorkKey) -> Step {
+    pub(super) fn advance_removal(&mut self, modules: &Modules, cx: &mut Context, work: &WorkKey) -> Step {
         let outcome = self.removals.take_answer(work);
         let is_its = |addon: &&RegisteredAddon| removal_key(addon) == *work && !self.removals.is_gone(addon);
         let Some(addon) = self.registration.displaced().find(is_its).cloned() else { return Step::Done };
@@ -54,6 +54,12 @@ impl Sources {
                 self.sweep.want_of(&addon.source);
                 Step::Done
             }
+            None if self.fate(modules, &addon, Fate::Displace) == Fate::Forget => {
+                self.sweep.want_of(&addon.source);
+                Step::Done
+            }
+            // Whoever takes its name over has the release, too. If that can't be written, it is looked at again.
+            None if self.next.as_ref().is_some_and(|change| change.removes(&addon)) => Step::Done,
             None => {
                 let (run, release) = (cx.ids.run(), ReleaseName::from(addon.bundle.name.as_str()));
                 let target = self.target_of(&addon);
@@ -65,6 +71,19 @@ impl Sources {
     /// Handles that such a release was removed, or was not.
     pub(crate) fn release_removed(&mut self, run: RunId, outcome: Result<(), Failure>) {
         self.answered(run, SourceAnswer::Patched(outcome));
+    }
+
+    /// Returns one of these modules whose release is just being removed where it would be: its upgrade has to wait for that.
+    pub(super) fn being_removed<'b>(
+        &self,
+        key: &SourceKey,
+        mut bundles: impl Iterator<Item = &'b Bundle>,
+    ) -> Option<&'b ModuleName> {
+        let is_it = |bundle: &&Bundle| {
+            let work = removal_work(&key.namespace, &bundle.name);
+            self.reconciles.fetch_of(&work).is_some()
+        };
+        bundles.find(is_it).map(|bundle| &bundle.name)
     }
 
     /// Returns the modules whose names went to others, each with where its release is.
@@ -90,7 +109,9 @@ impl Sources {
         let name = &addon.bundle.name;
         let is_of_namespace = addon.source.kind == SourceKind::Namespaced;
         if addon.is_displaced() {
-            return if self.removals.is_gone(addon) { Fate::Forget } else { Fate::Displace };
+            // What is in a directory now has the release in the same place.
+            let is_taken = !is_of_namespace && modules.built_in(name).is_some();
+            return if is_taken || self.removals.is_gone(addon) { Fate::Forget } else { Fate::Displace };
         }
         if is_of_namespace && addon.is_active && modules.built_in(name).is_some() {
             return Fate::Displace;
@@ -105,7 +126,10 @@ impl Sources {
     /// Returns where the release of an addon is whose module is not there.
     fn target_of(&self, addon: &RegisteredAddon) -> ReleaseTarget {
         match addon.source.kind {
-            SourceKind::Cluster => ReleaseTarget::of_operator(&self.config.namespace),
+            SourceKind::Cluster => {
+                let named = addon.bundle.namespace.as_deref();
+                ReleaseTarget::of_operator(named.unwrap_or(&self.config.namespace))
+            }
             SourceKind::Namespaced => ReleaseTarget::of_namespace(&addon.source.namespace),
         }
     }

@@ -283,6 +283,8 @@ impl Sources {
             self.sweep.answer = Some(answer);
         } else if is_removal(&work) {
             self.removals.answered(work, answer);
+            // Somebody may wait for it who wants the name.
+            self.resume_all(Role::Storing);
         } else if let Some(source) = of_work(&work).and_then(|key| self.known.get_mut(&key)) {
             source.answer = Some(answer);
         }
@@ -309,7 +311,9 @@ impl Sources {
             return;
         }
         self.holder = None;
-        self.next = None;
+        if self.next.take().is_some() {
+            self.removals.want();
+        }
         if let Some(next) = self.waiting.pop() {
             self.reconciles.resume(&next);
         }
@@ -325,9 +329,9 @@ impl Sources {
     }
 
     /// Makes what was written the registry, and has it put into force.
-    pub(super) fn registered(&mut self, cx: &mut Context) {
+    pub(super) fn registered(&mut self, modules: &Modules, cx: &mut Context) {
         let Some(change) = self.next.take() else { return };
-        self.announce_retained(cx, &change);
+        self.announce_retained(modules, cx, &change);
         self.commits.registered(&self.registration, &change);
         // Others may hold less than before. Who is at work writes its status anyway.
         let is_idle =
@@ -387,7 +391,7 @@ impl Sources {
                 break;
             };
             let step = match of_work(&work) {
-                None if is_removal(&work) => self.advance_removal(lower.cx, &work),
+                None if is_removal(&work) => self.advance_removal(modules, lower.cx, &work),
                 None => self.advance_sweep(modules, lower.cx, &work),
                 Some(key) => self.advance_source(modules, lower.cx, &key),
             };

@@ -423,6 +423,7 @@ mod tests {
                     digest: format!("sha256:{n:064x}").parse().unwrap(),
                     order: 1,
                     kind: BundleKind::Module,
+                    namespace: None,
                 },
                 is_active: true,
                 is_retained: true,

@@ -42,7 +42,7 @@ impl Sources {
         if std::mem::take(&mut self.sweep.is_writing) {
             let failure = failed(self.sweep.answer.take());
             if failure.is_none() {
-                self.registered(cx);
+                self.registered(modules, cx);
             }
             self.release(work);
             return failure.map_or(Step::Done, Step::Failed);

@@ -71,6 +71,7 @@ pub(crate) fn addon(name: &str, version: &str, number: u64) -> FetchedAddon {
         digest: digest(number),
         order: 50,
         kind: BundleKind::Module,
+        namespace: None,
     };
     let (name, version) = (name.to_owned(), version.to_owned());
     FetchedAddon { name, version, is_chosen: true, privileged: Vec::new(), outcome: Ok(bundle) }

@@ -4,7 +4,7 @@ use engine::{Event, Failure, FailureKind, Notice, RegisteredAddon};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
-use crate::repositories::{addon, sourced, unreachable_index};
+use crate::repositories::{addon, digest, sourced, unreachable_index};
 use crate::world::World;
 
 const URL: &str = "https://repo/index.yaml";
@@ -198,4 +198,69 @@ fn a_restart_that_changes_nothing_writes_nothing_about_a_module_that_goes_on_fai
     world.send_in(0, config_map(201, &[("webEnabled", "true"), ("nWebEnabled", "true")]));
     world.run_for(60_000);
     assert_eq!(world.version("n/x"), version, "{}", world.status("n/x"));
+}
+
+#[test]
+fn a_release_is_not_upgraded_while_it_is_being_removed() {
+    for delay in (0..150).step_by(5) {
+        let mut world = lost();
+        world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+        world.deletes("a");
+        world.run_for(delay);
+        world.applies("b", &[URL]);
+        let trace = world.run_for(20_000);
+        assert!(world.repositories.faults.is_empty(), "{delay}: {:?} {trace}", world.repositories.faults);
+        let state = (world.phase("b"), world.states("b"), world.deployed.contains_key("web"));
+        assert_eq!(state, ("Ready".to_owned(), vec!["web Running".to_owned()], true), "{delay}: {trace}");
+        assert!(!world.repositories.objects.contains_key("a"), "{delay}: {trace}");
+    }
+}
+
+#[test]
+fn a_built_in_module_has_the_release_of_a_lost_bundle_of_its_name() {
+    let mut world = lost().release("web", Err("no"));
+    world.deletes("a");
+    let trace = world.run_for(1_000);
+    assert!(trace.contains("uninstall web") && world.deployed.contains_key("web"), "{trace}");
+    world.rereads(&files().module(10, "base").module(20, "web"));
+    let trace = world.run_for(20_000);
+    assert!(!trace.contains("uninstall") && world.deployed.contains_key("web"), "{trace}");
+    assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
+}
+
+#[test]
+fn the_event_about_a_lost_bundle_does_not_say_that_its_module_goes_on() {
+    let world = lost();
+    let told = world.announcements.iter().filter(|told| told.reason == "ModulesRetained");
+    let told: Vec<&str> = told.map(|told| &*told.message).collect();
+    assert_eq!(
+        told,
+        [
+            "ClusterAddonsConfiguration a does not bring these modules any more; their bundles are lost, so they are not there, \
+          and their releases stay as they are: web"
+        ]
+    );
+}
+
+#[test]
+fn the_release_of_a_lost_bundle_is_removed_in_the_namespace_that_its_files_named() {
+    let mut world = ready();
+    let mut offered = addon("web", "1.0.0", 1);
+    offered.outcome.as_mut().unwrap().namespace = Some("elsewhere".into());
+    let module = world.repositories.bundles.get_mut(&digest(1)).unwrap();
+    module.namespace = Some("elsewhere".into());
+    world.offers("there", Ok(vec![offered]));
+    world.deletes("a");
+    world.run_for(5_000);
+    world.applies("b", &["there"]);
+    world.run_for(5_000);
+    assert!(world.deployed.keys().eq(["base", "elsewhere/web"]), "{}", world.trace);
+    world.loses(1);
+    world.offers("there", unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    world.deletes("b");
+    let trace = world.run_for(10_000);
+    assert!(world.deployed.keys().eq(["base"]), "{trace}");
+    assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
 }

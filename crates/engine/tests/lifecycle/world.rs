@@ -91,6 +91,8 @@ pub(crate) struct World {
     config_version: u64,
     /// Effects in flight: what they are and whose queue they block.
     pub(crate) in_flight: BTreeMap<RunId, Option<String>>,
+    /// The releases that are being changed.
+    changing: BTreeMap<RunId, String>,
     /// Show values of hooks and charts in the trace.
     shows_values: bool,
     pub(crate) steps: usize,
@@ -149,6 +151,7 @@ impl World {
             secret: ConfigData::default(),
             config_version: 100,
             in_flight: BTreeMap::new(),
+            changing: BTreeMap::new(),
             shows_values: false,
             steps: 0,
             is_quiet: false,
@@ -796,7 +799,18 @@ impl World {
         is_powerless.then(|| Failure::new(FailureKind::Cluster, "secrets is forbidden"))
     }
 
+    /// Nobody changes a release that another one is changing.
+    fn note_change(&mut self, run: RunId, place: String) {
+        let in_flight = &self.in_flight;
+        self.changing.retain(|run, _| in_flight.contains_key(run));
+        if self.changing.values().any(|other| *other == place) {
+            self.repositories.faults.push(format!("release {place} is changed twice at the same time"));
+        }
+        self.changing.insert(run, place);
+    }
+
     fn uninstall(&mut self, run: RunId, name: &str, target: &ReleaseTarget) {
+        self.note_change(run, self.place(name, target));
         // What has no module any more is removed beside the queues.
         let is_known = self.view().modules.iter().any(|module| module.name.as_str() == name);
         let is_aside = target.account.is_some() || !is_known;
@@ -816,6 +830,7 @@ impl World {
     }
 
     fn upgrade(&mut self, run: RunId, (module, target): (&Module, &ReleaseTarget), checksum: &str) {
+        self.note_change(run, self.place(module.name.as_str(), target));
         self.in_flight.insert(run, None);
         let checksum = u64::from_str_radix(&checksum[..15], 16).unwrap();
         let name = module.name.to_string();

@@ -36,6 +36,8 @@ pub struct Bundle {
     pub chart: Option<String>,
     /// The plans of a chart bundle, sorted by directory.
     pub plans: Vec<Plan>,
+    /// The namespace of the release that its `module.yaml` names, if it does.
+    pub namespace: Option<String>,
     /// What in it would act with the rights of the operator, sorted: `hooks/`, `enabled`, `crds/`.
     pub privileged: Vec<String>,
 }

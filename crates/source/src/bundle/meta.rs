@@ -42,6 +42,7 @@ impl Meta {
             weight: self.weight,
             chart,
             plans,
+            namespace: None,
             privileged: Vec::new(),
         })
     }

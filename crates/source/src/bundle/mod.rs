@@ -66,7 +66,8 @@ pub fn lint(tree: &Tree) -> Report {
     let (problems, warnings) = findings.sorted();
     let privileged = privileged::privileged(tree, chart.as_deref());
     let bundle = meta.and_then(|meta| meta.into_bundle(kind, chart, plans));
-    let bundle = bundle.map(|bundle| Bundle { privileged, ..bundle });
+    let namespace = privileged::namespace(tree);
+    let bundle = bundle.map(|bundle| Bundle { namespace, privileged, ..bundle });
     let outcome = match bundle {
         Some(bundle) if problems.is_empty() => Ok(bundle),
         Some(_) | None => Err(problems),

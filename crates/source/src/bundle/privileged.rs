@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::chart::load;
 use ::chart::warnings::Warnings;
 
+use serde_json::Value;
 use values::yaml;
 
 use super::meta::MAX_TREE_BYTES;
@@ -13,6 +14,9 @@ use super::tree::{Content, Files, MAX_READ_BYTES, MODULE_FILE, Tree};
 
 /// Code that the operator runs, and objects that it writes itself. Whatever they are, links too: the loader follows those.
 const PARTS: [&str; 3] = ["crds", "enabled", "hooks"];
+
+/// How long the name of a namespace may be.
+const MAX_NAMESPACE: usize = 63;
 
 /// Where the charts are that a chart depends on, packed or not.
 const CHARTS: &str = "charts";
@@ -42,9 +46,20 @@ pub(super) fn privileged(tree: &Tree, chart: Option<&str>) -> Vec<String> {
 /// Reports whether a bundle names a chart of a Repository: that is read with the credentials of the operator, and its CRDs are
 /// written by it.
 fn names_chart(tree: &Tree) -> bool {
+    module_file(tree).is_some_and(|file| file.get("chart").is_some())
+}
+
+/// Returns the namespace of the release that a bundle names. One that is no name of a namespace is no release either.
+pub(super) fn namespace(tree: &Tree) -> Option<String> {
+    let file = module_file(tree)?;
+    let name = file.get("namespace")?.as_str()?;
+    let is_letter = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+    (name.len() <= MAX_NAMESPACE && name.bytes().all(is_letter)).then(|| name.to_owned())
+}
+
+fn module_file(tree: &Tree) -> Option<Value> {
     let text = Files::new(tree).bytes(MODULE_FILE).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let file = text.and_then(|text| yaml::parse_within(text, MAX_TREE_BYTES).ok());
-    file.is_some_and(|file| file.get("chart").is_some())
+    text.and_then(|text| yaml::parse_within(text, MAX_TREE_BYTES).ok())
 }
 
 /// Returns where the charts have CRDs that the chart in a directory depends on, such as `charts/db/crds/`. A chart that can't

@@ -62,6 +62,19 @@ fn a_module_may_name_its_chart_and_then_has_none_of_its_own() {
 }
 
 #[test]
+fn the_namespace_of_the_release_is_known_without_loading_the_module() {
+    for (file, expected) in [
+        (Some("namespace: web-1"), Some("web-1")),
+        (Some("namespace: Web"), None),
+        (Some("namespace: [a]"), None),
+        (None, None),
+    ] {
+        let bundle = lint(&module(&[("module.yaml", file)])).outcome.unwrap();
+        assert_eq!(bundle.namespace.as_deref(), expected, "{file:?}");
+    }
+}
+
+#[test]
 fn a_text_that_yaml_reads_as_a_boolean_is_told() {
     let meta = META_TEXT.replace("description: d", "description: y");
     let report = lint(&module(&[(META, Some(&meta))]));
