@@ -225,16 +225,18 @@ async fn a19_credentials_reach_their_host_and_no_other_and_no_message() {
         sent,
         [with("/index.yaml"), with("/web-1.0.0.tgz"), with("/moved.tgz"), ("/there.tgz".to_owned(), None)]
     );
-    for (url, namespace, name, says) in [
-        (url.as_str(), "ops", "none", "there is no Secret ops/none"),
-        (url.as_str(), "default", "repo", "--source-secret-namespaces"),
-        (url.as_str(), "", "repo", "secretRef needs a name and a namespace"),
-        ("https://{token}@localhost/", "ops", "repo", "has no key \"token\""),
-        ("{user}://{pass}", "ops", "repo", ""),
-        ("https://localhost/{pass}/{user}", "ops", "repo", ""),
+    let (templating, fetching) = ("TemplatingURLError", "FetchingIndexError");
+    for (url, namespace, name, expected, says) in [
+        (url.as_str(), "ops", "none", templating, "there is no Secret ops/none"),
+        (url.as_str(), "default", "repo", templating, "--source-secret-namespaces"),
+        (url.as_str(), "", "repo", templating, "secretRef needs a name and a namespace"),
+        ("https://{token}@localhost/", "ops", "repo", templating, "has no key \"token\""),
+        ("{user}://{pass}", "ops", "repo", fetching, ""),
+        ("https://localhost/{pass}/{user}", "ops", "repo", fetching, ""),
     ] {
         let fetched = sources.fetch(&key(), &of(url, namespace, name)).await.unwrap();
-        let (_, message) = repository_problem(&fetched);
+        let (reason, message) = repository_problem(&fetched);
+        assert_eq!(reason, expected, "{url}: {message}");
         assert!(message.contains(says), "{says}: {message}");
         assert!(!message.contains("hunter"), "{message}");
     }
