@@ -104,6 +104,11 @@ impl Fetcher {
         let mut redactor = Redactor::default();
         match self.addons(pass, key, spec, &mut redactor).await {
             Ok((addons, pins)) => Ok((FetchedRepository { outcome: Ok(addons) }, pins)),
+            Err(RepositoryStop::Ours(failure)) if failure.kind == FailureKind::Files => {
+                let message = redactor.clean(&format!("the index could not be kept: {failure}"));
+                let problem = RepositoryProblem { reason: RepositoryReason::RegisteringError, message };
+                Ok((FetchedRepository { outcome: Err(problem) }, Vec::new()))
+            }
             Err(RepositoryStop::Ours(failure)) => Err(failure),
             Err(RepositoryStop::Repository(reason, message)) => {
                 let problem = RepositoryProblem { reason, message: redactor.clean(&message) };
@@ -174,6 +179,11 @@ impl Fetcher {
                     privileged = its;
                     pins.push(pin);
                     Ok(bundle)
+                }
+                // Whoever looks at the object sees what the disk said, and all the rest.
+                Err(Stop::Ours(failure)) if failure.kind == FailureKind::Files => {
+                    let message = redactor.clean(&format!("the bundle could not be kept: {failure}"));
+                    Err(AddonProblem { reason: AddonReason::RegisteringError, message })
                 }
                 Err(Stop::Ours(failure)) => return Err(RepositoryStop::Ours(failure)),
                 Err(Stop::Addon(reason, message)) => {

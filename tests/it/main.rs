@@ -68,6 +68,7 @@ mod source_fetches;
 mod source_kills;
 mod source_losses;
 mod source_publishing;
+mod source_speed;
 mod source_stores;
 mod support;
 mod terminal;

@@ -321,3 +321,30 @@ async fn no_more_requests_are_in_flight_than_there_may_be() {
     waiting.await.unwrap().unwrap();
     assert_eq!(watched.asked().len(), 6);
 }
+
+#[tokio::test]
+async fn what_the_disk_does_not_take_is_a_registering_error() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let of = spec(&[repository.url("/index.yaml")]);
+    repository.publish(&web());
+    sources.fetch(&key(), &of).await.unwrap();
+    // A folder that is a file takes nothing.
+    let break_folder = |folder: &str| {
+        let path = world.directory().join(folder);
+        std::fs::remove_dir_all(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+    };
+    break_folder("blobs");
+    repository.put("/web-1.0.0.tgz", Reply::File(module("web", "1.0.0", "another one")));
+    let fetched = sources.fetch(&key(), &of).await.unwrap();
+    let problem = addons(&fetched)[0].outcome.clone().unwrap_err();
+    assert_eq!(problem.reason.as_str(), "RegisteringError");
+    assert!(problem.message.starts_with("the bundle could not be kept: "), "{}", problem.message);
+    break_folder("staging");
+    repository.publish(&web());
+    let (reason, message) = repository_problem(&sources.fetch(&key(), &of).await.unwrap());
+    assert_eq!(reason, "RegisteringError");
+    assert!(message.starts_with("the index could not be kept: "), "{message}");
+}

@@ -32,6 +32,8 @@ pub enum RepositoryReason {
     EmptyURLError,
     /// Its index could not be fetched or is none.
     FetchingIndexError,
+    /// Its index could not be kept while it was read.
+    RegisteringError,
     /// Its URL has a placeholder that nothing fills.
     TemplatingURLError,
 }

@@ -82,15 +82,13 @@ impl Assessment {
                         .map(|(place, addon)| addon_line(addon, problems.get(&(repository, place))));
                     line.addons = lines.collect();
                     let unfetched = |addon: &&FetchedAddon| {
-                        addon
-                            .outcome
-                            .as_ref()
-                            .is_err_and(|problem| problem.reason == AddonReason::FetchingError)
+                        addon.outcome.as_ref().is_err_and(|problem| is_unfetched(problem.reason))
                     };
                     assessment.is_unfetched |= addons.iter().any(|addon| unfetched(&addon));
                 }
                 Some(Err(problem)) => {
-                    assessment.is_unfetched |= problem.reason == RepositoryReason::FetchingIndexError;
+                    let unread = [RepositoryReason::FetchingIndexError, RepositoryReason::RegisteringError];
+                    assessment.is_unfetched |= unread.contains(&problem.reason);
                     problem.reason.as_str().clone_into(&mut line.reason);
                     line.message.clone_from(&problem.message);
                 }
@@ -139,8 +137,11 @@ impl Assessment {
     /// Returns whether a repository of the spec may offer an addon still, for all that is known: its index or its bundle could
     /// not be had.
     pub(super) fn may_offer(&self, addon: &RegisteredAddon) -> bool {
-        let unfetched = AddonReason::FetchingError.as_str();
-        let is_its = |line: &AddonLine| line.name == addon.name() && line.reason == unfetched;
+        let reason = |line: &AddonLine| line.reason.parse().ok();
+        let is_known = |reason: AddonReason| {
+            reason == AddonReason::FetchingError || self.is_unfetched && is_unfetched(reason)
+        };
+        let is_its = |line: &AddonLine| line.name == addon.name() && reason(line).is_some_and(is_known);
         let is_unread = |line: &RepositoryLine| !line.reason.is_empty() || line.addons.iter().any(is_its);
         self.is_failed && self.lines.iter().any(|line| line.url == addon.url && is_unread(line))
     }
@@ -203,6 +204,11 @@ impl Assessment {
             }
         })
     }
+}
+
+/// Returns whether an addon may be as it was, for all that is known: its bundle did not come, or the disk did not take it.
+fn is_unfetched(reason: AddonReason) -> bool {
+    matches!(reason, AddonReason::FetchingError | AddonReason::RegisteringError)
 }
 
 fn candidates<'a>(spec: &'a SourceSpec, fetched: &'a Fetched) -> Vec<Candidate<'a>> {

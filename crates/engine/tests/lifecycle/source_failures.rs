@@ -207,3 +207,17 @@ fn a_problem_without_a_version_is_told_without_a_gap() {
     let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
     assert!(why.contains("nosuch: FetchingError: "), "{why}");
 }
+
+#[test]
+fn nothing_is_removed_because_the_disk_is_full() {
+    let mut world = ready();
+    world.offers(URL, Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::RegisteringError)]));
+    world.edits("a", |spec| spec["failurePolicy"] = json!("Remove"));
+    let trace = world.run_for(5_000);
+    assert_eq!(world.phase("a"), "Failed");
+    assert!(!trace.contains("uninstall") && world.deployed.contains_key("web"), "{trace}");
+    // It is tried again as what could not be fetched.
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(700_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+}
