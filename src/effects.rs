@@ -189,6 +189,7 @@ impl Effects for Adapters {
             Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
                 self.upgrade(run, (module, target), values, (maintenance, source), inbox);
             }
+            Effect::WatchChartMaps => self.repositories.watch_maps(inbox),
             Effect::WatchRelease { module, target } => self.helm.watch(&target, module, inbox),
             Effect::WriteCredentials { run, module, template, values, revision, target } => {
                 self.write_credentials(run, (module, target), (template, values, revision), inbox);

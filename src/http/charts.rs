@@ -38,7 +38,9 @@ pub(super) async fn asked(
         ("list", "text") => text(secret.telling(|telling| charts::text(&view, telling))),
         ("list", format) => formatted(format, &secret.telling(|telling| charts::data(&view, telling))),
         ("outdated", "text") => text(charts::outdated_text(&view)),
-        ("outdated", format) => formatted(format, &charts::outdated_data(&view)),
+        ("outdated", format) => {
+            formatted(format, &secret.telling(|telling| charts::outdated_data(&view, telling)))
+        }
         ("versions", format) => versions(&debug, &view, &query, format).await,
         ("values", _) => match meant(&view, &query) {
             Ok(meant) => text_or_failure(debug.charts.values(meant).await),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ::source::digest::Digest;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -26,6 +27,18 @@ pub(super) const SUBNAME: &str = "yaho.soer3n.dev/subname";
 pub(super) const OF_REPOSITORY: &str = "addon-operator.io/repository";
 pub(super) const OF_CHART: &str = "addon-operator.io/chart";
 pub(super) const OF_VERSION: &str = "addon-operator.io/version";
+
+/// The label of the parts of packages: the beginning of the digest.
+pub(super) const PACKAGE: &str = "addon-operator.io/package";
+
+/// The annotation with the digest of the archive.
+pub(super) const DIGEST: &str = "addon-operator.io/digest";
+
+/// The annotation with the digest of what a map holds, so that a change by hand is seen.
+pub(super) const CONTENT: &str = "addon-operator.io/content";
+
+/// The key of the versions.
+pub(super) const VERSIONS: &str = "versions";
 
 /// A map as it has to be.
 pub(super) struct Wanted {
@@ -58,6 +71,14 @@ pub(super) fn owner(kind: &str, api_version: &str, name: &str, uid: &str) -> Own
         controller: Some(true),
         block_owner_deletion: None,
     }
+}
+
+/// Returns whether the versions in an index map are those that were written into it.
+pub(super) fn is_as_written(map: &ConfigMap) -> bool {
+    let versions = map.binary_data.as_ref().and_then(|data| data.get(VERSIONS));
+    let content = versions.map(|versions| Digest::of(&versions.0).to_string());
+    let said = map.metadata.annotations.as_ref().and_then(|annotations| annotations.get(CONTENT));
+    content.is_some() && said == content.as_ref()
 }
 
 impl Wanted {

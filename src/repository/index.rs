@@ -14,16 +14,12 @@ use engine::{
 };
 use objects::legal;
 
-use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, REPO, TYPE, Wanted, owner};
+use super::config_maps::{
+    CHART, CONTENT, OF_CHART, OF_REPOSITORY, REPO, TYPE, VERSIONS, Wanted, is_as_written, owner,
+};
 use super::repositories::Repositories;
 use super::stop::{Stop, blocking};
 use crate::remote::http::{Answer, Get, HttpError, Sink, Validator};
-
-/// The annotation with the digest of what a map holds, so that a change by hand is seen.
-const CONTENT: &str = "addon-operator.io/content";
-
-/// The key of the versions.
-pub(super) const VERSIONS: &str = "versions";
 
 /// Takes what is read once into a file without a name. A kill leaves nothing of it.
 pub(super) struct Spool {
@@ -167,16 +163,15 @@ impl Repositories {
             }
             if !self.verified.has(&name, &version) {
                 let Some(map) = self.maps.get(&name).await? else { return Ok(false) };
-                let versions = map.binary_data.as_ref().and_then(|data| data.get(VERSIONS));
-                let content = versions.map(|versions| Digest::of(&versions.0).to_string());
-                if content.is_none() || annotations.get(CONTENT) != content.as_ref() {
+                if !is_as_written(&map) {
                     return Ok(false);
                 }
                 self.verified.set(&name, &map.metadata.resource_version.unwrap_or_default());
             }
             there.extend(annotations.get(OF_CHART).cloned());
         }
-        Ok(!there.is_empty() && request.charts.iter().all(|chart| there.contains(&**chart)))
+        Ok(!there.is_empty()
+            && request.charts.difference(&request.absent).all(|chart| there.contains(&**chart)))
     }
 }
 

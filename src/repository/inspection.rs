@@ -12,7 +12,7 @@ use engine::{
 };
 use serde_json::Value;
 
-use super::index::VERSIONS;
+use super::config_maps::VERSIONS;
 use super::repositories::Repositories;
 use super::stop::{Stop, blocking};
 

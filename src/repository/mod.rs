@@ -8,6 +8,7 @@
 mod config_maps;
 mod index;
 mod inspection;
+mod map_watch;
 mod oci;
 mod package;
 mod pauses;

@@ -19,17 +19,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use objects::legal;
 
-use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, OF_VERSION, REPO, SUBNAME, TYPE, Wanted, owner};
+use super::config_maps::{
+    CHART, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, REPO, SUBNAME, TYPE, Wanted, owner,
+};
 use super::index::fetching;
 use super::repositories::Repositories;
 use super::stop::{Stop, blocking};
 use crate::remote::http::{Answer, Get};
-
-/// The label of the parts of packages: the beginning of the digest.
-pub(super) const PACKAGE: &str = "addon-operator.io/package";
-
-/// The annotation with the digest of the archive.
-pub(super) const DIGEST: &str = "addon-operator.io/digest";
 
 /// The annotations with the number of a part, and with how many there are.
 const PART: &str = "addon-operator.io/part";
@@ -103,9 +99,14 @@ impl Repositories {
             self.set_aside(request, &before).await?;
         }
         let parts = parts(request, &bytes, &digest);
+        let mut is_written = false;
         for part in &parts {
             let known = self.maps.find(part).await?;
-            self.maps.ensure(part, known.as_ref()).await?;
+            is_written |= self.maps.ensure(part, known.as_ref()).await?.0;
+        }
+        // A part that was lost and is there again belongs to the pins as before.
+        if is_written && let Some((name, uid)) = self.pins_of(&digest).await? {
+            self.hold(&name, &uid, digest.hex()).await?;
         }
         if request.replaces {
             self.drop_parts_after(request, parts.len(), &digest).await?;
@@ -236,12 +237,12 @@ impl Repositories {
             let text = format!(
                 "the package of chart {chart} {version} of Repository {repository} ({digest}) {problem}"
             );
-            Failure::new(FailureKind::Files, text)
-                .advise("it is kept in ConfigMaps and written again when its Chart is synced")
+            Failure::new(FailureKind::Package, text)
+                .advise("it is kept in ConfigMaps and written again as soon as its Repository can be reached")
         };
         let selector = format!("{PACKAGE}={}", short(package.digest.hex()));
         let listed = self.maps.list(&selector).await.map_err(|stop| match stop {
-            Stop::Rejected(problem) => Failure::new(FailureKind::Forbidden, problem),
+            Stop::Rejected(problem) => Failure::new(FailureKind::Package, problem),
             Stop::Failed(failure) => failure,
         })?;
         // The same archive may be kept for several versions.

@@ -6,8 +6,8 @@ use engine::{Digest, Failure, FailureKind, ModuleName, Package, Pin, Pins};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
-use super::config_maps::owner;
-use super::package::{DIGEST, PACKAGE, short};
+use super::config_maps::{DIGEST, PACKAGE, owner};
+use super::package::short;
 use super::repositories::Repositories;
 use super::stop::Stop;
 
@@ -74,7 +74,7 @@ impl Repositories {
         let mut data = map.data.clone().unwrap_or_default();
         match pin {
             Some(pin) => {
-                let held = self.hold(&name, &uid, &pin.package.digest).await.map_err(failed)?;
+                let held = self.hold(&name, &uid, pin.package.digest.hex()).await.map_err(failed)?;
                 let before =
                     data.get(module.as_str()).and_then(|text| serde_json::from_str::<Pin>(text).ok());
                 if held == 0 && before.is_none_or(|before| before.package.digest != pin.package.digest) {
@@ -95,10 +95,11 @@ impl Repositories {
         self.let_go(&uid, &stays).await.map_err(failed)
     }
 
-    /// Makes the parts of a package belong to the map of pins. Returns how many there are.
-    async fn hold(&self, name: &str, uid: &str, digest: &Digest) -> Result<usize, Stop> {
+    /// Makes the parts of a package, whose digest is this one in hexadecimal, belong to the map of pins. Returns how many there
+    /// are.
+    pub(super) async fn hold(&self, name: &str, uid: &str, digest: &str) -> Result<usize, Stop> {
         let own = owner("ConfigMap", "v1", name, uid);
-        let parts = self.maps.metadata(&format!("{PACKAGE}={}", short(digest.hex()))).await?;
+        let parts = self.maps.metadata(&format!("{PACKAGE}={}", short(digest))).await?;
         let count = parts.len();
         for part in parts {
             let metadata = part.metadata;

@@ -1,7 +1,7 @@
 //! What the effects of chart repositories come to.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use ::source::allow::AllowList;
@@ -15,11 +15,15 @@ use engine::{
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::config_maps::ConfigMaps;
+use super::map_watch::MapWatch;
 use super::pauses::Pauses;
 use super::stop::{Stop, outcome};
 use super::verified::Verified;
+use crate::driver::Inbox;
+use crate::lasting_task::lasting;
 use crate::remote::http::{Answer, HttpClient, HttpError};
 use crate::remote::{FetchMetrics, FetchObservation};
 
@@ -46,7 +50,7 @@ pub struct Repositories {
     pub(super) http: Arc<HttpClient>,
     pub(super) maps: ConfigMaps,
     client: Client,
-    pub(super) verified: Verified,
+    pub(super) verified: Arc<Verified>,
     /// Parsing and unpacking take memory, so they are done one at a time.
     pub(super) turns: Semaphore,
     /// Hears of requests: the scheme is what was asked for.
@@ -57,6 +61,8 @@ pub struct Repositories {
     pub(super) pauses: Pauses,
     /// Who writes pins reads them first.
     pub(super) pinning: tokio::sync::Mutex<()>,
+    /// The watch of the maps. It ends with the repositories.
+    watch: Mutex<JoinSet<()>>,
 }
 
 impl Repositories {
@@ -67,13 +73,25 @@ impl Repositories {
             options,
             http,
             client,
-            verified: Verified::default(),
+            verified: Arc::default(),
             turns: Semaphore::new(1),
             metrics: FetchMetrics::default(),
             looked_at: Mutex::default(),
             pauses: Pauses::default(),
             pinning: tokio::sync::Mutex::default(),
+            watch: Mutex::default(),
         }
+    }
+
+    /// Begins to report maps that others removed or changed. Has to be called within a runtime.
+    pub fn watch_maps(&self, inbox: &Inbox) {
+        let watch = MapWatch::new(self.client.clone(), &self.options.namespace, Arc::clone(&self.verified));
+        let inbox = inbox.clone();
+        let mut task = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        *task = JoinSet::new();
+        task.spawn(
+            async move { lasting("the watch of charts", || watch.clone().follow(inbox.clone())).await },
+        );
     }
 
     /// Returns what requests are reported to; `scheme` says what was asked for, `index` or `archive`.

@@ -11,8 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use objects::legal;
 use serde_json::Value;
 
-use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, REPO, TYPE};
-use super::index::VERSIONS;
+use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, REPO, TYPE, VERSIONS};
 use super::repositories::Repositories;
 use super::stop::Stop;
 

@@ -340,6 +340,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::Forbidden
         | FailureKind::HookTimeout
         | FailureKind::MissingKind
+        | FailureKind::Package
         | FailureKind::Release
         | FailureKind::Render => None,
     }

@@ -167,6 +167,7 @@ impl Recording {
             | Effect::CancelRun { .. }
             | Effect::Exit
             | Effect::ForgetRelease { .. }
+            | Effect::WatchChartMaps
             | Effect::WatchRelease { .. } => {}
         }
     }
@@ -233,6 +234,7 @@ impl Recording {
             }
             Event::CatalogChanged { .. }
             | Event::CatalogRejected { .. }
+            | Event::ChartMapsLost { .. }
             | Event::Commanded { .. }
             | Event::ConfigChanged { .. }
             | Event::ConfigRejected { .. }

@@ -11,6 +11,7 @@ mod architecture;
 mod asking;
 mod chart_bundles;
 mod chart_kills;
+mod chart_losses;
 mod chart_modules;
 mod chart_registries;
 mod chart_repositories;

@@ -279,6 +279,8 @@ pub enum Effect {
         /// Where the release belongs.
         target: ReleaseTarget,
     },
+    /// Watch the maps in which charts are kept, and report those that others removed or changed, until the operator ends.
+    WatchChartMaps,
     /// Watch the objects of a release and report what drifts.
     WatchRelease {
         /// The module.
@@ -474,6 +476,7 @@ impl Effect {
             | Self::StopMonitor { .. }
             | Self::StorePackage { .. }
             | Self::UninstallRelease { .. }
+            | Self::WatchChartMaps
             | Self::WatchRelease { .. }
             | Self::WriteLease { .. } => None,
         }

@@ -193,6 +193,7 @@ impl Engine {
             Event::CatalogRejected { failure } => {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);
             }
+            Event::ChartMapsLost { maps } => repositories.maps_lost(&maps),
             Event::ChartResolved { run, outcome } => repositories.chart_resolved(run, outcome),
             Event::Commanded { id, .. } if self.life == Life::Standby => {
                 let view = candidate.view(lower.cx.now);
@@ -643,6 +644,16 @@ impl Engine {
         let read = task.head.read.take();
         let failure = self.configuration.told(failure, task.module(), read.as_ref());
         let shown = self.configuration.shown(&failure).to_string();
+        if failure.kind == FailureKind::Package
+            && let Some(name) = task.module().cloned()
+            && self.modules.lose_package(&name)
+        {
+            // Nothing in `main` waits for what is in no package.
+            let Self { queues, configuration, bindings, modules, repositories, cx, .. } = self;
+            let mut lower = Lower { cx, queues, configuration, bindings };
+            repositories.package_lost(modules, &mut lower, &name, &shown);
+            return self.end(task, Some(failure));
+        }
         let is_guest = task.module().is_some_and(|module| self.configuration.namespace_of(module).is_some());
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure);
         self.converges.task_failed(&mut self.cx, &task, &shown);

@@ -21,7 +21,7 @@ use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::lease::LeaseRecord;
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
-use crate::package::{FetchedIndex, Pins, ResolvedChart, StoredPackage};
+use crate::package::{ChartConfigMap, FetchedIndex, Pins, ResolvedChart, StoredPackage};
 use crate::release_target::ReleaseTarget;
 
 /// Something that happened.
@@ -52,6 +52,11 @@ pub enum Event {
     CatalogRejected {
         /// Why.
         failure: Failure,
+    },
+    /// Maps in which charts are kept are gone, or are others than before. Some may have gone because nobody wants them.
+    ChartMapsLost {
+        /// The maps as they were.
+        maps: Vec<ChartConfigMap>,
     },
     /// Answers [`ResolveChart`](crate::Effect::ResolveChart).
     ChartResolved {

@@ -50,6 +50,8 @@ pub enum FailureKind {
     HookTimeout,
     /// A chart has an object of a kind that does not exist yet.
     MissingKind,
+    /// The package of a chart that a module names is not there, or not whole.
+    Package,
     /// A release could not be installed, upgraded or removed.
     Release,
     /// A chart did not render.

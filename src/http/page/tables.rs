@@ -233,6 +233,11 @@ fn chart_row(page: &mut Html, view: &View, chart: &ChartView, show: ShowFailure<
         if let Some(pinned) = &its.pinned {
             page.raw("<small>stays with ").text(&pinned.version).raw("</small>");
         }
+        if let Some(given_up) = &its.given_up {
+            page.raw("<small class=\"bad\" title=\"").text(&its.how_to_try_again()).raw("\">went back from ");
+            page.text(&given_up.version).raw(": ");
+            page.text(&show(&as_failure(&given_up.error), Some(&its.module))).raw("</small>");
+        }
     }
     page.raw("</td><td class=\"short\">");
     if let Some(next) = chart.next_in {

@@ -30,9 +30,9 @@ impl Modules {
         self.states.get(name).map_or((0, false), |module| (module.package_failures, module.is_package_good))
     }
 
-    /// Returns whether a module has a package to be installed from.
+    /// Returns whether a module has a package to be installed from, and it can be read as far as is known.
     pub(crate) fn has_package(&self, name: &ModuleName) -> bool {
-        self.states.get(name).is_some_and(|module| module.spec.package.is_some())
+        self.states.get(name).is_some_and(|module| module.spec.package.is_some() && !module.is_package_lost)
     }
 
     /// Has a module installed from this package from now on. Returns whether that is another one than before.
@@ -43,7 +43,27 @@ impl Modules {
         }
         module.spec = Arc::new(module.spec.installed_from(package));
         (module.package_failures, module.is_package_good) = (0, false);
+        module.is_package_lost = false;
         true
+    }
+
+    /// Records that the package of a module could not be read: the module is held. Returns whether that concerns it: it names
+    /// a chart.
+    pub(crate) fn lose_package(&mut self, name: &ModuleName) -> bool {
+        let module = self.states.get_mut(name).filter(|module| module.spec.chart.is_some());
+        let Some(module) = module else { return false };
+        module.is_package_lost = true;
+        true
+    }
+
+    /// Returns whether the package of a module could not be read, and was not seen again since.
+    pub(crate) fn is_package_lost(&self, name: &ModuleName) -> bool {
+        self.states.get(name).is_some_and(|module| module.is_package_lost)
+    }
+
+    /// Records that the package of a module is there. Returns whether it was lost.
+    pub(crate) fn regain_package(&mut self, name: &ModuleName) -> bool {
+        self.states.get_mut(name).is_some_and(|module| std::mem::take(&mut module.is_package_lost))
     }
 
     /// Returns the module as it was loaded, with the package that it has as long as it names a chart.

@@ -73,6 +73,8 @@ pub(crate) struct ModuleState {
     pub(super) package_failures: u32,
     /// Whether a run succeeded since it has its package.
     pub(super) is_package_good: bool,
+    /// Whether its package could not be read.
+    pub(super) is_package_lost: bool,
 }
 
 /// What a module is doing.
@@ -209,6 +211,7 @@ impl ModuleState {
             announced: Announced::default(),
             package_failures: 0,
             is_package_good: false,
+            is_package_lost: false,
         }
     }
 
@@ -232,9 +235,9 @@ impl ModuleState {
         self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
     }
 
-    /// Returns whether it names a chart that was never found. It is on, and does not run.
+    /// Returns whether it names a chart that was never found, or whose package is lost. It is on, and does not run.
     pub(crate) fn is_held(&self) -> bool {
-        self.spec.chart.is_some() && self.spec.package.is_none()
+        self.spec.chart.is_some() && (self.spec.package.is_none() || self.is_package_lost)
     }
 
     /// Returns whether it is on and can run.

@@ -14,9 +14,9 @@ mod spec;
 mod work;
 
 pub use key::{RepositoryKey, RepositoryKind};
-pub use pin::{ChartReference, Package, Pin, Pins};
+pub use pin::{ChartReference, GivenUp, Package, Pin, Pins};
 pub use spec::{ChartRepositorySpec, ChartSpec, ListedChart, MAX_CHARTS, MAX_VERSIONS, RepoGroupSpec};
 pub use work::{
-    FetchedIndex, IndexRequest, IndexValidator, PackageDependency, RepositoryAccess, ResolveRequest,
-    ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, WantedVersion,
+    ChartConfigMap, FetchedIndex, IndexRequest, IndexValidator, PackageDependency, RepositoryAccess,
+    ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, WantedVersion,
 };

@@ -51,9 +51,21 @@ pub struct Pin {
     /// The digest of the last package with which the module failed, and which was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<Digest>,
+    /// Which version that was, and why it was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<GivenUp>,
     /// Up to which number its Chart was told to take archives that were published again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reprocessed: u64,
+}
+
+/// A version that a module went back from.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct GivenUp {
+    /// The version.
+    pub version: Arc<str>,
+    /// Why its last run failed, in words that everybody may read.
+    pub error: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]

@@ -25,6 +25,8 @@ pub struct IndexRequest {
     pub repository: RepositoryAccess,
     /// The charts whose versions are kept in any case.
     pub charts: BTreeSet<Arc<str>>,
+    /// Those of them that the index which is known does not have.
+    pub absent: BTreeSet<Arc<str>>,
     /// Whether all other charts are kept, too, as far as they are not too many.
     pub is_open: bool,
     /// What says whether the index is still the one that is kept.
@@ -125,6 +127,19 @@ pub struct StoredPackage {
     pub republished: Option<Digest>,
     /// The charts that it needs with its default values, as far as they come from a repository.
     pub dependencies: Vec<PackageDependency>,
+}
+
+/// A map in which something of a chart is kept, as it was when it was seen last.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ChartConfigMap {
+    /// The name of the Repository.
+    pub repository: Arc<str>,
+    /// The name of the chart.
+    pub chart: Arc<str>,
+    /// The version that it is of; `None` if it is the list of versions.
+    pub version: Option<Arc<str>>,
+    /// The digest of the archive of which it is a part, if it is one of a package.
+    pub digest: Option<Digest>,
 }
 
 /// A chart that another one needs.

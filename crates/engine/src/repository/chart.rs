@@ -114,10 +114,9 @@ impl Chart {
         }
     }
 
-    /// Returns what was found for what it asks for; `None` if it asks for no version, or nobody looked yet.
+    /// Returns what was found for what it asks for; `None` if that can't be read, or nobody looked yet.
     pub(super) fn found(&self) -> Option<&Result<ResolvedChart, String>> {
-        let asks = self.spec().is_some_and(|spec| !spec.versions.is_empty());
-        self.resolved.as_ref().filter(|_| asks).map(|resolved| &resolved.outcome)
+        self.resolved.as_ref().filter(|_| self.spec().is_some()).map(|resolved| &resolved.outcome)
     }
 
     /// Iterates over the versions that were found, each once.

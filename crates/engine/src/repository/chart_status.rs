@@ -53,7 +53,9 @@ impl Repositories {
                 .push(format!("there is no Repository {:?}, or its spec can't be read", &*spec.repository));
         }
         match chart.found() {
-            Some(Err(problem)) => problems.init.push(problem.clone()),
+            Some(Err(problem)) => {
+                problems.init.push(self.not_offered(spec).unwrap_or_else(|| problem.clone()));
+            }
             Some(Ok(resolved)) => {
                 problems
                     .init
@@ -70,6 +72,32 @@ impl Repositories {
             problems.dependencies = self.dependency_problems(name, chart);
         }
         problems
+    }
+
+    /// Returns why the Repository of a Chart has no such chart, if the last look at its index says that.
+    fn not_offered(&self, spec: &ChartSpec) -> Option<String> {
+        let repository = self.repositories.get(&spec.repository)?;
+        let index = match &repository.index.as_ref()?.outcome {
+            Ok(index) => index,
+            Err(problem) => return Some(format!("Repository {}: {problem}", spec.repository)),
+        };
+        if let Some((_, problem)) = index.refused.iter().find(|(chart, _)| *chart == spec.name) {
+            return Some(format!("Repository {}: {problem}", spec.repository));
+        }
+        let (_, near) = index.missing.iter().find(|(chart, _)| *chart == spec.name)?;
+        let near = near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        Some(format!("Repository {} has no chart {:?}{near}", spec.repository, &*spec.name))
+    }
+
+    /// Returns whether nobody looked yet whether the Repository of a Chart has such a chart.
+    pub(super) fn is_offer_unknown(&self, spec: &ChartSpec) -> bool {
+        let Some(repository) = self.repositories.get(&spec.repository) else { return false };
+        if repository.access(&spec.repository).is_none() {
+            return false;
+        }
+        !repository.index.as_ref().is_some_and(|index| {
+            index.outcome.is_err() || index.asked.is_open || index.asked.charts.contains(&spec.name)
+        })
     }
 
     pub(super) fn chart_status(

@@ -228,8 +228,11 @@ impl Repositories {
             let access =
                 self.repositories.get(&spec.repository).and_then(|known| known.access(&spec.repository));
             if let Some(repository) = access {
+                if spec.versions.is_empty() && self.is_offer_unknown(spec) {
+                    return Todo::Nothing;
+                }
                 let is_known = chart.resolved.as_ref().is_some_and(|resolved| resolved.look == chart.look);
-                if !is_known && !spec.versions.is_empty() {
+                if !is_known {
                     let not_after = self.not_after(name, now);
                     let wanted = |constraint: &String| WantedVersion {
                         constraint: constraint.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -22,6 +23,14 @@ pub(super) struct Repository {
     pub(super) index: Option<Index>,
     /// When the index is looked at again by itself.
     pub(super) fetch_at: Option<Time>,
+    /// Whether it is looked at at once: somebody asks for that, or what is kept of it was removed.
+    pub(super) is_asked_for: bool,
+    /// Whether it is fetched then although it may be the one that is kept.
+    pub(super) is_forced: bool,
+    /// When it was looked at last.
+    pub(super) looked_at: Time,
+    /// Whether the time of the next look is another one than was planned.
+    pub(super) is_rescheduled: bool,
     /// How many times in a row it could not be fetched.
     pub(super) failures: u32,
     /// The Charts that were written in this pass; what a watch says of them may be older.
@@ -82,6 +91,19 @@ impl Repository {
     pub(super) fn begin_anew(&mut self) {
         self.stage = Stage::Idle;
         self.applied.clear();
+    }
+
+    /// Returns how often its index is looked at; `None` if it is not, or that can't be read.
+    pub(super) fn interval(&self) -> Option<Duration> {
+        self.object.as_ref()?.spec.as_ref().ok()?.interval()
+    }
+
+    /// Plans the next look at its index behind the last one. What failed is tried again when it was to be.
+    pub(super) fn reschedule(&mut self) {
+        if self.index.is_some() && self.failures == 0 {
+            self.fetch_at = self.interval().map(|interval| self.looked_at + interval);
+            self.is_rescheduled = true;
+        }
     }
 
     /// Returns how it is reached, if its object is there and can be read.

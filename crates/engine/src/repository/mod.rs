@@ -21,6 +21,7 @@ mod dependents;
 mod group;
 mod group_work;
 mod known;
+mod lost_package;
 mod module_chart;
 mod module_work;
 mod object;

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use objects::legal;
+
 use super::work::RepositoryAnswer;
-use crate::package::{ChartReference, Pin};
+use crate::name::ModuleName;
+use crate::package::{ChartReference, Pin, ResolvedVersion};
+use crate::time::Time;
 
 /// What is known about the chart of a module.
 #[derive(Debug, Default)]
@@ -18,6 +22,23 @@ pub(super) struct ModuleChart {
     pub(super) applied: Option<Arc<ChartReference>>,
     /// Whether its Chart was deleted; what a watch says may be older.
     pub(super) is_deleted: bool,
+    /// What is known about its package, if that is not where it was.
+    pub(super) lost: Option<Lost>,
+}
+
+/// What is known about a package that is lost.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// Where its archive is.
+    pub(super) version: Option<ResolvedVersion>,
+    /// Why it could not be had the last time.
+    pub(super) problem: Option<String>,
+    /// How many times in a row.
+    pub(super) failures: u32,
+    /// When it is tried again.
+    pub(super) retry_at: Option<Time>,
+    /// Whether it was written again.
+    pub(super) is_back: bool,
 }
 
 /// What its work is doing.
@@ -27,7 +48,15 @@ pub(super) enum Stage {
     Idle,
     Applying(Arc<ChartReference>),
     Deleting,
+    /// The version that is pinned is looked for, because its package is lost.
+    Finding,
+    Storing,
     Pinning(Option<Box<Pin>>),
+}
+
+/// Returns the name of the Chart of a module.
+pub(super) fn chart_of(module: &ModuleName) -> Arc<str> {
+    legal::object(&format!("module-{module}")).into()
 }
 
 impl ModuleChart {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use objects::legal;
 use serde_json::json;
 
-use super::module_chart::Stage;
+use super::lost_package::Remedy;
+use super::module_chart::{Stage, chart_of};
 use super::object::MODULE;
 use super::patches::Change;
 use super::repositories::Repositories;
@@ -15,12 +16,15 @@ use crate::effect::{Announcement, Effect};
 use crate::failure::Failure;
 use crate::module::{Lower, Modules};
 use crate::name::ModuleName;
-use crate::package::{ChartReference, ChartSpec, Package, Pin, RepositoryKey, RepositoryKind};
+use crate::package::{ChartReference, ChartSpec, GivenUp, Package, Pin, RepositoryKey, RepositoryKind};
 use crate::reconcile::Step;
 use crate::time::Time;
 
 /// With how many failed runs a version is given up, if there is one before it with which the module ran.
 const GIVEN_UP: u32 = 3;
+
+/// How many letters are kept of the error with which a version was given up.
+const MOST_OF_ERROR: usize = 500;
 
 /// The first thing that is not as it should be.
 enum Todo {
@@ -29,6 +33,7 @@ enum Todo {
     Delete,
     GoBack(Box<Pin>),
     Pin(Option<Box<Pin>>),
+    Remedy(Remedy),
 }
 
 /// Announces that a module is installed from another package from now on.
@@ -43,11 +48,6 @@ fn announce(
         format!("module {module} takes version {version} of chart {chart} of Repository {repository}: {why}");
     let module = Some(module.clone());
     cx.push(Effect::Announce(Announcement { module, source: None, object: None, warning, reason, message }));
-}
-
-/// Returns the name of the Chart of a module.
-pub(super) fn chart_of(module: &ModuleName) -> Arc<str> {
-    legal::object(&format!("module-{module}")).into()
 }
 
 impl Repositories {
@@ -77,7 +77,12 @@ impl Repositories {
             {
                 self.repackaged.insert(name.clone());
             }
-            if module.reference.is_some() && !modules.has_package(&name) {
+            if modules.is_package_lost(&name) && module.lost.is_none() {
+                self.look_for_package(&name);
+            }
+            if !modules.has_package(&name)
+                && self.modules.get(&name).is_some_and(|its| its.reference.is_some())
+            {
                 let why = self.why_held(&name);
                 modules.hold(lower.cx, lower.configuration, &name, &why);
             }
@@ -106,8 +111,8 @@ impl Repositories {
     }
 
     /// Returns whether there is anything to do for the chart of a module.
-    pub(super) fn module_has_work(&self, modules: &Modules, name: &ModuleName) -> bool {
-        !matches!(self.module_todo(modules, name), Todo::Nothing)
+    pub(super) fn module_has_work(&self, modules: &Modules, name: &ModuleName, now: Time) -> bool {
+        !matches!(self.module_todo(modules, name, now), Todo::Nothing)
     }
 
     /// Says of a module that has no package why that is so.
@@ -124,15 +129,33 @@ impl Repositories {
         lower: &mut Lower<'_>,
         name: &ModuleName,
     ) -> Step {
-        if let Some(failure) = self.module_answered(modules, name) {
+        let now = lower.cx.now;
+        if let Some(failure) = self.module_answered(modules, name, now) {
             return Step::Failed(failure);
         }
         let chart = chart_of(name);
         let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(&chart) };
-        match self.module_todo(modules, name) {
-            Todo::Nothing => {
+        let mut todo = self.module_todo(modules, name, now);
+        if let Todo::Remedy(Remedy::Regain) = todo {
+            self.regain(modules, name);
+            todo = self.module_todo(modules, name, now);
+        }
+        match todo {
+            Todo::Nothing | Todo::Remedy(Remedy::Regain | Remedy::Wait) => {
                 self.say_why_held(modules, lower, name);
-                Step::Done
+                let lost = self.modules.get(name).and_then(|module| module.lost.as_ref());
+                let again = lost.and_then(|lost| lost.retry_at).filter(|at| *at > now);
+                again.map_or(Step::Done, |at| Step::Again(at.since(now)))
+            }
+            Todo::Remedy(Remedy::Find(request)) => {
+                self.set_stage(name, Stage::Finding);
+                let run = lower.cx.ids.run();
+                Step::Fetch(run, Box::new(Effect::ResolveChart { run, request: Box::new(request) }))
+            }
+            Todo::Remedy(Remedy::Store(request)) => {
+                self.set_stage(name, Stage::Storing);
+                let run = lower.cx.ids.run();
+                Step::Fetch(run, Box::new(Effect::StorePackage { run, request }))
             }
             Todo::Apply(reference) => {
                 let wanted = json!({
@@ -153,7 +176,10 @@ impl Repositories {
             }
             Todo::Delete => self.begin(lower.cx, name, Stage::Deleting, Change::delete(key.clone()), &key),
             Todo::GoBack(pin) => {
-                let why = format!("{GIVEN_UP} runs failed with the version after it");
+                let given_up = pin.given_up.as_ref();
+                let why = given_up.map_or_else(String::new, |its| {
+                    format!("{GIVEN_UP} runs failed with version {}: {}", its.version, its.error)
+                });
                 announce(lower.cx, (name, &pin.package), (true, "ChartRolledBack"), &why);
                 self.pin(lower.cx, name, Some(pin))
             }
@@ -171,7 +197,7 @@ impl Repositories {
     }
 
     /// Returns the first thing about the chart of a module that is not as it should be.
-    fn module_todo(&self, modules: &Modules, name: &ModuleName) -> Todo {
+    fn module_todo(&self, modules: &Modules, name: &ModuleName, now: Time) -> Todo {
         let Some(module) = self.modules.get(name) else { return Todo::Nothing };
         let chart = chart_of(name);
         let known = self.charts.get(&chart).and_then(|chart| chart.object.as_ref());
@@ -197,12 +223,19 @@ impl Repositories {
             return Todo::Apply(Arc::clone(reference));
         }
         let runs = modules.package_runs(name);
-        if let Some(pin) = self.last_good(name, reference, runs) {
+        let error = || modules.error_of(name).unwrap_or_default();
+        if let Some(pin) = self.last_good(name, reference, runs, error) {
             return Todo::GoBack(Box::new(pin));
         }
         let found = self.found(&chart, reference);
         let pin = found.and_then(|found| self.next_pin(name, reference, found, runs.1));
-        pin.map_or(Todo::Nothing, |pin| Todo::Pin(Some(Box::new(pin))))
+        if let Some(pin) = pin {
+            return Todo::Pin(Some(Box::new(pin)));
+        }
+        match self.remedy(name, reference, now) {
+            Remedy::Wait => Todo::Nothing,
+            remedy @ (Remedy::Regain | Remedy::Find(_) | Remedy::Store(_)) => Todo::Remedy(remedy),
+        }
     }
 
     /// Takes in that the Chart of a module is as it has to be: what becomes of it from now on is news.
@@ -228,23 +261,25 @@ impl Repositories {
         change: Change,
         author: &RepositoryKey,
     ) -> Step {
+        self.set_stage(name, stage);
+        change.begin(cx, author)
+    }
+
+    fn set_stage(&mut self, name: &ModuleName, stage: Stage) {
         if let Some(module) = self.modules.get_mut(name) {
             module.stage = stage;
         }
-        change.begin(cx, author)
     }
 
     /// Begins to write what a module stays with.
     fn pin(&mut self, cx: &mut Context, name: &ModuleName, pin: Option<Box<Pin>>) -> Step {
         let run = cx.ids.run();
-        if let Some(module) = self.modules.get_mut(name) {
-            module.stage = Stage::Pinning(pin.clone());
-        }
+        self.set_stage(name, Stage::Pinning(pin.clone()));
         Step::Write(run, Box::new(Effect::PinPackage { run, module: name.clone(), pin }))
     }
 
     /// Takes in the answer to what was begun. Returns why the API server or we failed.
-    fn module_answered(&mut self, modules: &mut Modules, name: &ModuleName) -> Option<Failure> {
+    fn module_answered(&mut self, modules: &mut Modules, name: &ModuleName, now: Time) -> Option<Failure> {
         let module = self.modules.get_mut(name)?;
         match (std::mem::take(&mut module.stage), module.answer.take()) {
             (Stage::Applying(reference), Some(RepositoryAnswer::Patched(Ok(())))) => {
@@ -260,8 +295,17 @@ impl Repositories {
                 if let Some(pin) = &module.pin
                     && modules.set_package(name, &Arc::new(pin.package.clone()))
                 {
+                    module.lost = None;
                     self.repackaged.insert(name.clone());
                 }
+                None
+            }
+            (Stage::Finding, Some(RepositoryAnswer::Resolved(Ok(outcome)))) => {
+                self.pinned_found(now, name, outcome);
+                None
+            }
+            (Stage::Storing, Some(RepositoryAnswer::Stored(Ok(outcome)))) => {
+                self.pinned_stored(now, name, outcome);
                 None
             }
             (_, answer) => answer.and_then(RepositoryAnswer::failure),
@@ -297,22 +341,28 @@ impl Repositories {
     ) -> Option<Pin> {
         let constraint = Arc::clone(&reference.version);
         let Some(pin) = self.modules.get(name).and_then(|module| module.pin.as_ref()) else {
-            return Some(Pin { constraint, package, previous: None, rejected: None, reprocessed });
+            let (previous, rejected, given_up) = (None, None, None);
+            return Some(Pin { constraint, package, previous, rejected, given_up, reprocessed });
         };
         if pin.package == package {
-            let rejected = pin.rejected.clone().filter(|_| pin.constraint == constraint);
-            let next = Pin { constraint, rejected, reprocessed, ..pin.clone() };
+            let is_same = pin.constraint == constraint;
+            let rejected = pin.rejected.clone().filter(|_| is_same);
+            let given_up = pin.given_up.clone().filter(|_| is_same);
+            let next = Pin { constraint, rejected, given_up, reprocessed, ..pin.clone() };
             return (next != *pin).then_some(next);
         }
-        // Somebody said of its own Chart that the archive is to be taken that was published again.
-        let is_asked_for = reprocessed > pin.reprocessed && package.version == pin.package.version;
+        // Somebody said of its own Chart that the archive is to be taken that was published again, or that failed.
+        let has_failed = pin.rejected.as_ref() == Some(&package.digest);
+        let is_raised = reprocessed > pin.reprocessed;
+        let is_asked_for = is_raised && (package.version == pin.package.version || has_failed);
         let moves = !reference.is_met_by(pin) || reference.auto_upgrade || is_asked_for;
-        let is_rejected = reference.is_met_by(pin) && pin.rejected.as_ref() == Some(&package.digest);
+        let is_rejected = reference.is_met_by(pin) && has_failed && !is_raised;
         (moves && !is_rejected).then(|| Pin {
             constraint,
             package,
             previous: if is_good { Some(pin.package.clone()) } else { pin.previous.clone() },
             rejected: None,
+            given_up: None,
             reprocessed,
         })
     }
@@ -323,6 +373,7 @@ impl Repositories {
         name: &ModuleName,
         reference: &ChartReference,
         (failures, is_good): (u32, bool),
+        error: impl FnOnce() -> String,
     ) -> Option<Pin> {
         let pin = self.modules.get(name)?.pin.as_ref()?;
         let previous = pin.previous.as_ref().filter(|previous| previous.digest != pin.package.digest)?;
@@ -332,12 +383,19 @@ impl Repositories {
             package: previous.clone(),
             previous: None,
             rejected: Some(pin.package.digest.clone()),
+            given_up: Some(GivenUp {
+                version: Arc::clone(&pin.package.version),
+                error: error().chars().take(MOST_OF_ERROR).collect(),
+            }),
             reprocessed: pin.reprocessed,
         })
     }
 
     /// Returns why there is no package for a module yet, for people.
-    fn why_held(&self, name: &ModuleName) -> String {
+    pub(super) fn why_held(&self, name: &ModuleName) -> String {
+        if let Some(why) = self.why_lost(name) {
+            return why;
+        }
         let chart = chart_of(name);
         if self.config.chart_workers == 0 {
             return "chart repositories are not looked after".to_owned();

@@ -240,7 +240,7 @@ impl Repositories {
     /// Returns whether there is anything to do, so that the work on what is as it should be leaves no trace.
     fn has_work(&self, modules: &Modules, work: &WorkKey, now: Time) -> bool {
         match of_work(work) {
-            Worked::Module => self.module_has_work(modules, &ModuleName::from(&*work.name)),
+            Worked::Module => self.module_has_work(modules, &ModuleName::from(&*work.name), now),
             Worked::Object(RepositoryKind::Chart) => self.chart_has_work(&work.name, now),
             Worked::Object(RepositoryKind::RepoGroup) => self.group_has_work(&work.name),
             Worked::Object(RepositoryKind::Repository) => self.repository_has_work(&work.name, now),

@@ -38,7 +38,15 @@ impl Repositories {
         let repository = self.repositories.entry(Arc::clone(name)).or_default();
         let before = repository.access(name);
         let group = repository.group().map(str::to_owned);
+        let (interval, asked) = (repository.interval(), repository.object.as_ref().map(|its| its.reprocess));
         repository.object = object;
+        if repository.interval() != interval {
+            repository.reschedule();
+        }
+        // What was raised before this operator began was a reason for another one.
+        if repository.object.as_ref().zip(asked).is_some_and(|(object, asked)| object.reprocess > asked) {
+            (repository.is_asked_for, repository.is_forced) = (true, true);
+        }
         let is_other = before != repository.access(name) || group.as_deref() != repository.group();
         if repository.object.is_none() {
             self.repositories.remove(name);
@@ -64,7 +72,8 @@ impl Repositories {
 
     pub(super) fn repository_has_work(&self, name: &Arc<str>, now: Time) -> bool {
         let Some(repository) = self.repositories.get(name) else { return false };
-        repository.object.is_some() && !matches!(self.repository_todo(name, now), Todo::Nothing)
+        let is_changed = |todo: Todo| !matches!(todo, Todo::Nothing) || repository.is_rescheduled;
+        repository.object.is_some() && is_changed(self.repository_todo(name, now))
     }
 
     /// Returns whether an index is being fetched that nobody asks for any more.
@@ -84,6 +93,7 @@ impl Repositories {
         match todo {
             Todo::Nothing => {
                 repository.applied.clear();
+                repository.is_rescheduled = false;
                 repository.fetch_at.map_or(Step::Done, |at| Step::Again(at.since(cx.now)))
             }
             Todo::Change(change, written) => {
@@ -93,6 +103,7 @@ impl Repositories {
             Todo::Fetch(request, asked) => {
                 repository.stage = Stage::Fetching(asked);
                 repository.fetch_at = None;
+                (repository.is_asked_for, repository.is_forced) = (false, false);
                 let run = cx.ids.run();
                 Step::Fetch(run, Box::new(Effect::FetchIndex { run, request }))
             }
@@ -145,10 +156,10 @@ impl Repositories {
             index.missing.clone_from(&before.missing);
             index.truncated = before.truncated;
         }
-        let interval = repository.object.as_ref().and_then(|object| object.spec.as_ref().ok()?.interval());
+        repository.looked_at = now;
         if outcome.as_ref().is_ok_and(|index| index.refused.is_empty()) {
             repository.failures = 0;
-            repository.fetch_at = interval.map(|interval| now + interval);
+            repository.fetch_at = repository.interval().map(|interval| now + interval);
         } else {
             repository.failures = repository.failures.saturating_add(1);
             repository.fetch_at = Some(now + retry_after(repository.failures));
@@ -361,7 +372,7 @@ fn is_index_due(
         None => true,
         Some(index) => {
             let is_enough = index.asked.has_source_of(asked) && index.has(asked);
-            !is_enough || repository.fetch_at.is_some_and(|at| at <= now)
+            !is_enough || repository.is_asked_for || repository.fetch_at.is_some_and(|at| at <= now)
         }
     }
 }
@@ -383,8 +394,9 @@ fn index_request(
     name: &Arc<str>,
     asked: &Asked,
 ) -> IndexRequest {
-    let mut charts = asked.charts.clone();
+    let mut absent = BTreeSet::new();
     let known = match &repository.index {
+        _ if repository.is_forced => None,
         // What was kept before a restart is what the status says.
         None if was_synced(object) => Some(IndexValidator {
             etag: object.status_text("etag").to_owned(),
@@ -393,7 +405,7 @@ fn index_request(
         Some(known @ Index { asked: before, outcome: Ok(index) })
             if before.has_source_of(asked) && known.has(asked) =>
         {
-            charts.retain(|chart| !index.missing.iter().any(|(missing, _)| missing == chart));
+            absent.extend(index.missing.iter().map(|(missing, _)| Arc::clone(missing)));
             Some(index.validator.clone())
         }
         None | Some(_) => None,
@@ -401,7 +413,8 @@ fn index_request(
     IndexRequest {
         repository: repository.access(name).unwrap_or_default(),
         // What is not in the index is looked for again when the index is another one.
-        charts: if known.is_some() { charts } else { asked.charts.clone() },
+        charts: asked.charts.clone(),
+        absent,
         is_open: asked.is_open,
         known: known.filter(|known| *known != IndexValidator::default()),
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::chart::Chart;
 use super::known::Repository;
-use super::module_chart::ModuleChart;
-use super::module_work::chart_of;
+use super::module_chart::{ModuleChart, chart_of};
 use super::repositories::Repositories;
 use crate::name::ModuleName;
 use crate::package::RepositoryAccess;
@@ -61,6 +60,7 @@ impl Repositories {
             pinned: module.pin.as_ref().map(|pin| pin.package.clone()),
             previous: module.pin.as_ref().and_then(|pin| pin.previous.clone()),
             rejected: module.pin.as_ref().and_then(|pin| Some(pin.rejected.as_ref()?.to_string())),
+            given_up: module.pin.as_ref().and_then(|pin| pin.given_up.clone()),
             fits: fits.map(|version| version.version.to_string()),
             highest: resolved.and_then(|resolved| resolved.highest.clone()),
         })

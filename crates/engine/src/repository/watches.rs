@@ -31,6 +31,7 @@ impl RepositoryWatches {
             let spec = Arc::new(MonitorSpec { selection, jq_filter: None, keep_objects: true });
             lower.cx.push(Effect::StartMonitor { monitor, spec });
         }
+        lower.cx.push(Effect::WatchChartMaps);
     }
 
     /// Returns the kind that a watch is about, if it is one of these.

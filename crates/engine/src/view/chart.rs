@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::name::ModuleName;
-use crate::package::{Package, RepositoryAccess};
+use crate::package::{GivenUp, Package, RepositoryAccess};
 
 /// Chart repositories, what is kept of them, and what modules are installed from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,6 +86,8 @@ pub struct ModuleChartView {
     pub previous: Option<Package>,
     /// The digest of what it went back from.
     pub rejected: Option<String>,
+    /// Which version that was, and why.
+    pub given_up: Option<GivenUp>,
     /// The version that the constraint takes now.
     pub fits: Option<String>,
     /// The highest version that its repository has.
@@ -93,6 +95,14 @@ pub struct ModuleChartView {
 }
 
 impl ModuleChartView {
+    /// Returns what has the version tried again that the module went back from.
+    pub fn how_to_try_again(&self) -> String {
+        format!(
+            "raise the annotation addon-operator.io/reprocess of Chart {} to have it tried again; a newer version is tried by itself if it follows, and so is another chart.version in its module.yaml",
+            self.chart
+        )
+    }
+
     /// Returns whether there is something newer than what it is installed from: what fits, or what the repository has.
     pub fn is_outdated(&self) -> bool {
         let Some(pinned) = &self.pinned else { return false };

@@ -54,13 +54,13 @@ pub fn data(view: &View, format: Format<'_>) -> Value {
     json!({
         "repositories": charts.repositories.iter().map(|its| repository_data(its, format)).collect::<Vec<_>>(),
         "charts": charts.charts.iter().map(|chart| chart_data(chart, format)).collect::<Vec<_>>(),
-        "modules": charts.modules.iter().map(module_data).collect::<Vec<_>>(),
+        "modules": charts.modules.iter().map(|module| module_data(module, format)).collect::<Vec<_>>(),
     })
 }
 
 /// Returns those modules as data for which there is something newer.
-pub fn outdated_data(view: &View) -> Value {
-    json!({"modules": outdated(view).map(module_data).collect::<Vec<_>>()})
+pub fn outdated_data(view: &View, format: Format<'_>) -> Value {
+    json!({"modules": outdated(view).map(|module| module_data(module, format)).collect::<Vec<_>>()})
 }
 
 fn outdated(view: &View) -> impl Iterator<Item = &ModuleChartView> {
@@ -93,7 +93,7 @@ fn chart_data(chart: &ChartView, format: Format<'_>) -> Value {
     })
 }
 
-fn module_data(module: &ModuleChartView) -> Value {
+fn module_data(module: &ModuleChartView, format: Format<'_>) -> Value {
     let package =
         |package: &Package| json!({"version": &*package.version, "digest": package.digest.as_str()});
     json!({
@@ -106,6 +106,7 @@ fn module_data(module: &ModuleChartView) -> Value {
         "pinned": module.pinned.as_ref().map(package),
         "previous": module.previous.as_ref().map(package),
         "rejected": module.rejected,
+        "givenUp": module.given_up.as_ref().map(|its| json!({"version": &*its.version, "error": (format.show)(&its.error)})),
         "fits": module.fits,
         "highest": module.highest,
     })

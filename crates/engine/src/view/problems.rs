@@ -105,7 +105,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     problems
 }
 
-/// Returns which chart repositories and Charts are not synced.
+/// Returns which chart repositories and Charts are not synced, and which modules went back to the version before.
 fn chart_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     let repositories = view.charts.repositories.iter().filter(|it| it.is_synced == Some(false));
     let repositories =
@@ -121,7 +121,21 @@ fn chart_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         },
         module: None,
     };
-    repositories.chain(charts).map(problem).collect()
+    let went_back = view.charts.modules.iter().filter_map(|its| {
+        let given_up = its.given_up.as_ref()?;
+        let pinned = its.pinned.as_ref().map(|pinned| &*pinned.version).unwrap_or_default();
+        Some(Problem {
+            about: format!("module {}", its.module),
+            what: format!(
+                "went back from version {} of its chart to {pinned}: {}",
+                given_up.version,
+                (format.show)(&given_up.error)
+            ),
+            advice: its.how_to_try_again(),
+            module: Some(its.module.clone()),
+        })
+    });
+    repositories.chain(charts).map(problem).chain(went_back).collect()
 }
 
 /// Returns what is wrong with webhooks.

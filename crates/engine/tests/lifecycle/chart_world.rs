@@ -6,8 +6,9 @@ use std::sync::Arc;
 use engine::object_patch::{ObjectPatch, Operation};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Config, Digest, Engine, Event, FetchedIndex, IndexRequest, IndexValidator, ModuleName, PackageDependency,
-    Pin, Pins, ResolveRequest, ResolvedChart, ResolvedVersion, RunId, StoreRequest, StoredPackage,
+    ChartConfigMap, Config, Digest, Engine, Event, Failure, FailureKind, FetchedIndex, IndexRequest,
+    IndexValidator, Module, ModuleName, PackageDependency, Pin, Pins, ResolveRequest, ResolvedChart,
+    ResolvedVersion, RunId, StoreRequest, StoredPackage,
 };
 use serde_json::{Value, json};
 
@@ -37,10 +38,14 @@ pub(crate) struct Charts {
     /// What is kept of versions: repository, chart and version.
     pub(crate) stored: BTreeMap<(String, String, String), u64>,
     pub(crate) pins: Pins,
+    /// The packages that somebody removed, by the number of their digest.
+    pub(crate) lost: BTreeSet<u64>,
     /// The archives that can't be fetched.
     pub(crate) broken: BTreeSet<String>,
     /// How many indexes were fetched and archives downloaded.
     pub(crate) fetches: usize,
+    /// How many of them asked only whether it is another one.
+    pub(crate) conditional: usize,
     pub(crate) downloads: usize,
     /// Each write of an object: which, and what.
     pub(crate) writes: Vec<String>,
@@ -65,7 +70,32 @@ pub(crate) fn charted_with(files: &Files, config: Config) -> World {
     world
 }
 
+impl Charts {
+    /// Returns why the package of a module can't be read, if somebody removed it.
+    pub(crate) fn lost_package(&self, module: &Module) -> Option<Failure> {
+        let package = module.package.as_ref()?;
+        let is_lost = self.lost.iter().any(|number| digest(*number) == package.digest);
+        is_lost.then(|| Failure::new(FailureKind::Package, "the package is not there"))
+    }
+}
+
 impl World {
+    /// Somebody removes the maps of a version. Nobody tells that if `is_unseen`.
+    pub(crate) fn loses_version(&mut self, chart: &str, version: &str, is_unseen: bool) {
+        let key = ("corp".to_owned(), chart.to_owned(), version.to_owned());
+        let number = self.charts.stored.remove(&key).unwrap();
+        self.charts.lost.insert(number);
+        let map = ChartConfigMap {
+            repository: "corp".into(),
+            chart: chart.into(),
+            version: Some(version.into()),
+            digest: Some(digest(number)),
+        };
+        if !is_unseen {
+            self.send_in(0, Event::ChartMapsLost { maps: vec![map] });
+        }
+    }
+
     /// Applies an object, as a person does.
     pub(crate) fn applies_chart(&mut self, kind: &str, name: &str, spec: Value) {
         let key = (kind.to_owned(), name.to_owned());
@@ -193,6 +223,7 @@ impl World {
     pub(crate) fn fetch_index(&mut self, run: RunId, request: &IndexRequest) {
         self.in_flight.insert(run, None);
         self.charts.fetches += 1;
+        self.charts.conditional += usize::from(request.known.is_some());
         let name = request.repository.name.to_string();
         let outcome = match self.charts.repositories.get(&request.repository.url).cloned() {
             None => Err("the index can't be fetched: 404".to_owned()),
@@ -206,8 +237,9 @@ impl World {
                 let changed = kept.iter().map(|its| its.chart.clone()).filter(|_| !is_unchanged).collect();
                 self.charts.indexes.insert(name, kept);
                 let is_missing = |chart: &&Arc<str>| !offered.iter().any(|its| its.chart == ***chart);
-                let missing =
-                    request.charts.iter().filter(is_missing).map(|chart| (Arc::clone(chart), None)).collect();
+                let near = offered.first().map(|its| its.chart.clone());
+                let missing = request.charts.iter().filter(is_missing);
+                let missing = missing.map(|chart| (Arc::clone(chart), near.clone())).collect();
                 Ok(FetchedIndex {
                     refused: Vec::new(),
                     validator: IndexValidator { etag: stamp, modified: String::new() },
@@ -260,8 +292,12 @@ impl World {
             (Some(kept), _) => {
                 Ok((kept, request.version.digest.clone().filter(|wanted| *wanted != digest(kept))))
             }
+            (None, Some(offered)) if request.version.digest.clone() != Some(digest(offered.digest)) => {
+                Err(format!("the digest of the archive is {}", digest(offered.digest)))
+            }
             (None, Some(offered)) => {
                 self.charts.downloads += 1;
+                self.charts.lost.remove(&offered.digest);
                 self.charts.stored.insert(key, offered.digest);
                 Ok((offered.digest, None))
             }

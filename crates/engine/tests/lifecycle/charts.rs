@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::view::{Format, charts, why};
-use engine::{ChartReference, Config, Event, Failure, FailureKind, Notice};
+use engine::{ChartConfigMap, ChartReference, Config, Event, Failure, FailureKind, Notice};
 use serde_json::{Value, json};
 
 use crate::build::{Files, config as config_map, files};
@@ -38,6 +38,12 @@ fn offers(world: &mut World, all: &[Offered]) {
 
 fn needs(chart: &str, other: &str) -> Offered {
     Offered { needs: vec![(other.to_owned(), URL.to_owned())], ..offered(chart, "1.0", 1) }
+}
+
+/// Lets time pass, also if nothing happens.
+fn passes(world: &mut World, milliseconds: u64) {
+    world.send_in(milliseconds, Event::TimerFired);
+    world.run_for(milliseconds);
 }
 
 fn phase(world: &World, name: &str) -> &'static str {
@@ -472,12 +478,203 @@ fn three_failed_runs_bring_the_version_back_with_which_the_module_ran() {
     assert_eq!(phase(&world, "cache"), "running");
     let told = |reason: &str| world.announcements.iter().filter(|told| told.reason == reason).count();
     assert_eq!((told("ChartUpgraded"), told("ChartRolledBack")), (1, 1));
+    let given_up = pin.given_up.clone().unwrap();
+    assert_eq!((&*given_up.version, given_up.error.contains("it does not start")), ("1.1", true));
+    let status = world.told(engine::view::status::text);
+    for text in [status, why_module(&world)] {
+        for part in ["1.1", "it does not start", "addon-operator.io/reprocess of Chart module-cache"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+    let told = world.announcements.iter().find(|told| told.reason == "ChartRolledBack").unwrap();
+    assert!(
+        told.message.contains("runs failed with version 1.1: ") && told.message.contains("does not start")
+    );
+    // A person has it tried again.
+    world.annotates_chart("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"}));
+    let mut world = (0..3).fold(world, |world, _| world.release("cache", Err("it does not start")));
+    world.run_for(1_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.1");
+    world.run_for(400_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
     // It is not taken again, but what comes after it is.
     world.run_for(400_000);
     assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
     offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.2", 3)]);
     world.run_for(400_000);
     assert_eq!(&*world.charts.pins["cache"].package.version, "1.2");
+}
+
+#[test]
+fn what_somebody_removes_of_a_chart_is_written_again_at_once() {
+    let mut world = charted(&cache("1", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    world.run_for(400_000);
+    for version in ["1.0", "1.1"] {
+        let before = world.charts.downloads;
+        world.loses_version("alpha", version, false);
+        world.run_for(1_000);
+        let kept = ("corp".to_owned(), "alpha".to_owned(), version.to_owned());
+        assert!(world.charts.stored.contains_key(&kept), "{version}: pinned is 1.0, and found is 1.1");
+        assert_eq!(world.charts.downloads, before + 1);
+    }
+    assert_eq!(phase(&world, "cache"), "running");
+    let fetches = world.charts.fetches;
+    let map = |chart: &str| ChartConfigMap {
+        repository: "corp".into(),
+        chart: chart.into(),
+        version: None,
+        digest: None,
+    };
+    world.send_in(0, Event::ChartMapsLost { maps: vec![map("alpha")] });
+    world.run_for(1_000);
+    assert_eq!(world.charts.fetches, fetches + 1, "the list of versions is written again");
+    let writes = world.charts.writes.len();
+    world.run_for(1_000);
+    assert_eq!((world.charts.fetches, world.charts.writes.len()), (fetches + 1, writes));
+}
+
+#[test]
+fn a_module_whose_package_is_lost_is_held_and_goes_on_when_it_is_there_again() {
+    for is_restarted in [true, false] {
+        let mut world = charted(&cache("1", false));
+        offers(&mut world, &[offered("alpha", "1.0", 1)]);
+        corp(&mut world, &json!([]));
+        world.run_for(2_000);
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+        world.run_for(400_000);
+        world.charts.repositories.clear();
+        world.loses_version("alpha", "1.0", true);
+        if is_restarted {
+            world.restarts_charted();
+        } else {
+            world.send_in(0, config_map(200, &[("cache", "a: 1")]));
+        }
+        world.run_for(10_000);
+        assert_eq!((phase(&world, "cache"), phase(&world, "base")), ("held", "running"));
+        let view = world.engine.view();
+        let is_empty =
+            view.queues.iter().all(|queue| queue.name.as_str() != "main" || queue.tasks.is_empty());
+        assert!(is_empty, "nothing waits in main");
+        if is_restarted {
+            assert!(world.noticed(|notice| matches!(notice, Notice::Ready)) == 2, "readyz is as without it");
+        }
+        let text = why_module(&world);
+        for part in
+            ["the package of version 1.0 is lost", "Chart module-cache: the archive can't be fetched: 404"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(world.deployed.contains_key("cache"), "its release is left as it is");
+        assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+        world.run_for(100_000);
+        assert_eq!(phase(&world, "cache"), "running");
+        assert!(world.charts.lost.is_empty());
+    }
+}
+
+#[test]
+fn a_package_that_was_published_again_and_is_lost_is_said_to_be_so() {
+    let mut world = charted(&cache("1.0", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    offers(&mut world, &[offered("alpha", "1.0", 2)]);
+    world.run_for(400_000);
+    world.loses_version("alpha", "1.0", false);
+    world.send_in(0, config_map(200, &[("cache", "a: 1")]));
+    world.run_for(10_000);
+    assert_eq!(phase(&world, "cache"), "held");
+    let text = why_module(&world);
+    assert!(
+        text.contains("another archive under this version") && text.contains("Chart module-cache"),
+        "{text}"
+    );
+    world.annotates_chart("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"}));
+    world.run_for(10_000);
+    assert_eq!(phase(&world, "cache"), "running");
+}
+
+#[test]
+fn what_a_module_goes_back_to_is_fetched_again_if_it_is_lost() {
+    let mut world = charted(&cache("1", true));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    let mut world = (0..3).fold(world, |world, _| world.release("cache", Err("it does not start")));
+    world.loses_version("alpha", "1.0", false);
+    world.run_for(400_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
+    assert_eq!(phase(&world, "cache"), "running");
+    assert!(world.charts.lost.is_empty());
+}
+
+#[test]
+fn a_chart_that_its_repository_has_not_is_not_synced_also_without_a_version() {
+    for charts in [json!([]), json!([{"name": "beta"}])] {
+        let mut world = charted(&files());
+        offers(&mut world, &[offered("beta", "1.0", 1)]);
+        corp(&mut world, &charts);
+        world.run_for(1_000);
+        world.applies_chart("Chart", "mine", json!({"name": "alpha", "repository": "corp"}));
+        world.run_for(1_000);
+        let (reason, message) = world.condition("Chart", "mine");
+        assert!(reason == "initChartFailed" && message.contains("no chart"), "{reason}: {message}");
+        if charts != json!([]) {
+            assert!(message.contains("did you mean beta?"), "{message}");
+            let told = world.announcements.iter().filter(|told| told.message.contains("Chart mine"));
+            assert_eq!(told.map(|told| told.reason).collect::<Vec<_>>(), ["ChartFailed"]);
+        }
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("beta", "1.0", 1)]);
+        world.run_for(400_000);
+        assert_eq!(world.condition("Chart", "mine").0, "success");
+    }
+    // Nothing is known of one that is away.
+    let mut world = charted(&files());
+    corp(&mut world, &json!([{"name": "alpha"}]));
+    world.run_for(1_000);
+    let (reason, message) = world.condition("Chart", "alpha-corp");
+    assert!(reason == "initChartFailed" && message.contains("404"), "{reason}: {message}");
+}
+
+#[test]
+fn a_shorter_interval_and_a_raised_number_count_at_once() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    let with = |interval: &str| json!({"name": "corp", "url": URL, "sync": {"interval": interval}});
+    world.applies_chart("Repository", "corp", with("1h"));
+    passes(&mut world, 60_000);
+    assert_eq!(world.charts.fetches, 1);
+    world.applies_chart("Repository", "corp", with("2m"));
+    passes(&mut world, 50_000);
+    assert_eq!(world.charts.fetches, 1, "two minutes after the last look");
+    passes(&mut world, 20_000);
+    assert_eq!(world.charts.fetches, 2);
+    world.applies_chart("Repository", "corp", with("1h"));
+    passes(&mut world, 600_000);
+    assert_eq!(world.charts.fetches, 2);
+    world.applies_chart("Repository", "corp", with("5m"));
+    passes(&mut world, 1_000);
+    assert_eq!(world.charts.fetches, 3, "it is due already");
+    let conditional = world.charts.conditional;
+    world.annotates_chart("Repository", "corp", json!({"addon-operator.io/reprocess": "1"}));
+    passes(&mut world, 1_000);
+    assert_eq!(
+        (world.charts.fetches, world.charts.conditional),
+        (4, conditional),
+        "fetched, not asked whether"
+    );
+    passes(&mut world, 10_000);
+    assert_eq!(world.charts.fetches, 4);
+    let off = json!({"name": "corp", "url": URL, "sync": {"enabled": false}});
+    world.applies_chart("Repository", "corp", off);
+    passes(&mut world, 4_000_000);
+    assert_eq!(world.charts.fetches, 4);
 }
 
 #[test]

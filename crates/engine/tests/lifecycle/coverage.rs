@@ -29,7 +29,7 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
@@ -41,7 +41,7 @@ variants! { EFFECTS, effect_name, Effect:
     KeepBundles, ListReleases,
     LoadModule, LoadModules, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
-    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials, WriteLease,
+    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchChartMaps, WatchRelease, WriteCredentials, WriteLease,
 }
 
 const TASKS: [&str; 18] = [

@@ -531,6 +531,7 @@ impl World {
             | Effect::ForgetRelease { .. }
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
+            | Effect::WatchChartMaps
             | Effect::WatchRelease { .. } => {}
             Effect::Restore { run, .. } => {
                 self.send_in(OTHER, Event::Restored { run, outcome: Ok(Box::default()) });
@@ -576,9 +577,10 @@ impl World {
                     self.send_in(OTHER, event);
                 }
             }
-            Effect::EnsureCrds { run, .. } => {
+            Effect::EnsureCrds { run, module } => {
                 self.in_flight.insert(run, None);
-                self.send_in(OTHER, Event::CrdsEnsured { run, outcome: Ok(()) });
+                let outcome = self.charts.lost_package(&module).map_or(Ok(()), Err);
+                self.send_in(OTHER, Event::CrdsEnsured { run, outcome });
             }
             Effect::ListReleases { run, targets } => {
                 self.in_flight.insert(run, None);
@@ -663,6 +665,11 @@ impl World {
             }
             Effect::UninstallRelease { run, release, target } => {
                 self.uninstall(run, release.as_str(), &target);
+            }
+            Effect::UpgradeRelease { run, module, .. } if self.charts.lost_package(&module).is_some() => {
+                self.in_flight.insert(run, None);
+                let outcome = self.charts.lost_package(&module).map_or_else(|| unreachable!(), Err);
+                self.send_in(OTHER, Event::ReleaseFinished { run, outcome });
             }
             Effect::UpgradeRelease { run, module, values, target, .. } => {
                 let checksum =
@@ -933,6 +940,7 @@ impl World {
             Effect::CancelRun { run } => format!("cancel {run}"),
             Effect::AwaitRepositoryKinds => "await kinds of charts".to_owned(),
             Effect::AwaitSourceKinds => "await kinds of sources".to_owned(),
+            Effect::WatchChartMaps => "watch maps of charts".to_owned(),
             Effect::FetchIndex { run, request } => {
                 format!("fetch index of {} {run}", request.repository.name)
             }
@@ -1120,6 +1128,7 @@ fn shown_event(event: &Event) -> String {
         Event::MemoryChanged { used, limit } => format!("memory {used} of {limit}"),
         Event::TimerFired => "timer".to_owned(),
         Event::WatchFailed { monitor, failure } => format!("watch {monitor} failed: {failure}"),
+        Event::ChartMapsLost { maps } => format!("{} maps of charts are lost", maps.len()),
         Event::ChartResolved { run, outcome } => format!("resolved {run} {}", end(outcome)),
         Event::IndexFetched { run, outcome } => format!("index fetched {run} {}", end(outcome)),
         Event::PackagePinned { run, outcome } => format!("pinned {run} {}", end(outcome)),

@@ -61,6 +61,9 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
             "install the CustomResourceDefinition, or switch the module on that brings it; it is tried again by itself, after the other modules"
                 .to_owned()
         }
+        FailureKind::Package => {
+            format!("`addon-operator why module {module}` shows what is wrong with its Chart; it goes on by itself when the package is there again")
+        }
         FailureKind::Release => {
             format!("`addon-operator module history {module}` shows the revisions; correct the chart or the objects that are in its way")
         }

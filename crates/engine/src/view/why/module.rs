@@ -265,7 +265,14 @@ fn named_chart(view: &View, module: &ModuleView, format: Format<'_>, answer: &mu
         answer.facts.push(("goes back to", format!("version {}, if runs fail", previous.version)));
     }
     if let Some(rejected) = &its.rejected {
-        answer.facts.push(("went back from", rejected.clone()));
+        let told = its.given_up.as_ref().map_or_else(
+            || rejected.clone(),
+            |given_up| {
+                format!("version {}, {rejected}: {}", given_up.version, (format.show)(&given_up.error))
+            },
+        );
+        answer.facts.push(("went back from", told));
+        answer.advice.push(its.how_to_try_again());
     }
     let pinned = its.pinned.as_ref().map(|pinned| &*pinned.version);
     if let (Some(fits), Some(pinned)) = (&its.fits, pinned)
