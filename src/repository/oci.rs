@@ -1,19 +1,22 @@
 //! Charts in registries: which versions have tags, and the archive of one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use ::source::digest::Digest;
 use ::source::registry::challenge::{Challenge, MAX_TOKEN_ANSWER, token, token_url};
-use ::source::registry::manifest::{self, MAX_MANIFEST};
+use ::source::registry::manifest::{self, Layer, MAX_MANIFEST};
 use ::source::registry::reference::{ChartReference, RegistryUrl};
-use ::source::registry::tags::{MAX_PAGE, Tags, next_page};
+use ::source::registry::tags::{MAX_PAGE, TagFacts, Tags, next_page};
 use ::source::url::{BundleUrl, HttpUrl};
 use engine::{FetchedIndex, IndexRequest, StoreRequest};
 use http::header::{CONTENT_TYPE, LINK, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
+use objects::legal;
+use serde_json::Value;
 
+use super::config_maps::{OF_CHART, OF_REPOSITORY, OF_VERSION, REPO, TYPE, VERSIONS};
 use super::index::fetching;
 use super::package::MOST_PACKED;
 use super::pauses;
@@ -24,6 +27,9 @@ use crate::remote::http::{HttpError, RegistryGet, host};
 
 /// The longest pause that a request itself waits for; for a longer one, the work is put off.
 const SHORT_PAUSE: Duration = Duration::from_secs(2);
+
+/// Of how many versions of a chart it is asked when they were pushed, if that matters: of the highest.
+const RECENT: usize = 20;
 
 /// What is accepted where anything may come.
 const ANY: &str = "*/*";
@@ -56,15 +62,15 @@ impl Repositories {
             let text = "spec.charts is empty, and a registry (oci://) can't list its charts: name those that are wanted";
             return Err(Stop::Rejected(text.to_owned()));
         }
+        let kept = self.kept_versions(&repository.name).await?;
         let (mut changed, mut refused) = (BTreeSet::new(), Vec::new());
         for chart in &request.charts {
             let begun = Instant::now();
-            let found = self.tags_of(&base, &registry, chart).await;
+            let found = self.versions_of(&base, &registry, request, (chart, &kept)).await;
             self.report("index", found.is_ok(), begun);
             match found {
-                Ok(tags) => {
-                    let url = format!("{}/{chart}", without_user(&repository.url));
-                    if self.keep_index(request, chart, &tags.versions(chart, &url)).await? {
+                Ok(versions) => {
+                    if self.keep_index(request, chart, &versions).await? {
                         changed.insert(chart.to_string());
                     }
                 }
@@ -73,6 +79,66 @@ impl Repositories {
             }
         }
         Ok(FetchedIndex { changed, refused, ..FetchedIndex::default() })
+    }
+
+    /// Returns the versions that a chart has, as its index map has them. Of those that are kept, the manifest says whether they
+    /// were pushed again.
+    async fn versions_of(
+        &self,
+        base: &HttpUrl,
+        registry: &RegistryUrl,
+        request: &IndexRequest,
+        (chart, kept): (&str, &BTreeSet<(String, String)>),
+    ) -> Result<Vec<u8>, Stop> {
+        let tags = self.tags_of(base, registry, chart).await?;
+        let mut session = self.session(base, registry, chart)?;
+        let mut known = self.known_facts(&request.repository.name, chart).await?;
+        let recent = if request.aged.contains(chart) { RECENT } else { 0 };
+        let mut facts = BTreeMap::new();
+        for (place, version) in tags.highest().into_iter().enumerate() {
+            let before = known.remove(&version);
+            let is_new = before.as_ref().is_none_or(|before| before.digest.is_none());
+            let is_kept = kept.contains(&(chart.to_owned(), version.clone()));
+            let now = if is_kept || (place < recent && is_new) {
+                match session.manifest(&version).await {
+                    Ok((layer, created)) => Some(TagFacts { digest: Some(layer.digest), created }),
+                    // What it was is what is known. Whoever wants it hears the reason.
+                    Err(Stop::Rejected(_)) => before,
+                    Err(failed @ Stop::Failed(_)) => return Err(failed),
+                }
+            } else {
+                before
+            };
+            facts.extend(now.map(|now| (version, now)));
+        }
+        let url = format!("{}/{chart}", without_user(&request.repository.url));
+        Ok(tags.versions(chart, &url, &facts))
+    }
+
+    /// Returns the versions of charts of a Repository that are kept.
+    async fn kept_versions(&self, repository: &str) -> Result<BTreeSet<(String, String)>, Stop> {
+        let selector = format!("{REPO}={},{TYPE}=default", legal::label(repository));
+        let version = |annotations: BTreeMap<String, String>| {
+            let of = |name: &str| annotations.get(name).cloned();
+            let is_its = of(OF_REPOSITORY).as_deref() == Some(repository);
+            of(OF_CHART).zip(of(OF_VERSION)).filter(|_| is_its)
+        };
+        let maps = self.maps.metadata(&selector).await?;
+        Ok(maps.into_iter().filter_map(|map| version(map.metadata.annotations?)).collect())
+    }
+
+    /// Returns what an index map says of the manifests of versions.
+    async fn known_facts(&self, repository: &str, chart: &str) -> Result<BTreeMap<String, TagFacts>, Stop> {
+        let map = self.index_map_of(repository, chart).await?;
+        let versions = map.as_ref().and_then(|map| map.binary_data.as_ref()?.get(VERSIONS));
+        let entries: Vec<Value> =
+            versions.and_then(|versions| serde_json::from_slice(&versions.0).ok()).unwrap_or_default();
+        let facts = |entry: Value| {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+            let digest = text("digest").and_then(|digest| Digest::parse(&digest).ok());
+            Some((text("version")?, TagFacts { digest, created: text("created") }))
+        };
+        Ok(entries.into_iter().filter_map(facts).collect())
     }
 
     async fn tags_of(&self, base: &HttpUrl, registry: &RegistryUrl, chart: &str) -> Result<Tags, Stop> {
@@ -106,12 +172,7 @@ impl Repositories {
     async fn archive_of(&self, base: &HttpUrl, request: &StoreRequest) -> Result<Vec<u8>, Stop> {
         let registry = registry(&request.repository.url)?;
         let mut session = self.session(base, &registry, &request.chart)?;
-        let url = session.chart.manifest(&session.server, &request.version.version);
-        let url = url.map_err(|error| rejected(&error))?;
-        let (manifest, headers, _) = session.get(&url, manifest::ACCEPT, MAX_MANIFEST).await?;
-        let served = headers.get(CONTENT_TYPE).and_then(|served| served.to_str().ok()).unwrap_or_default();
-        let layer = manifest::layer(served, &manifest, MOST_PACKED);
-        let layer = layer.map_err(|error| rejected(&error))?;
+        let (layer, _) = session.manifest(&request.version.version).await?;
         let url = session.chart.blob(&session.server, &layer.digest);
         let (archive, ..) = session.get(&url, ANY, MOST_PACKED).await?;
         let digest = Digest::of(&archive);
@@ -154,6 +215,15 @@ fn without_user(url: &str) -> String {
 }
 
 impl Session<'_> {
+    /// Returns the archive that the manifest of a version names, and when it was made.
+    async fn manifest(&mut self, version: &str) -> Result<(Layer, Option<String>), Stop> {
+        let url = self.chart.manifest(&self.server, version).map_err(|error| rejected(&error))?;
+        let (manifest, headers, _) = self.get(&url, manifest::ACCEPT, MAX_MANIFEST).await?;
+        let served = headers.get(CONTENT_TYPE).and_then(|served| served.to_str().ok()).unwrap_or_default();
+        let layer = manifest::layer(served, &manifest, MOST_PACKED).map_err(|error| rejected(&error))?;
+        Ok((layer, manifest::created(&manifest)))
+    }
+
     /// Returns what is at a URL of the registry, with its headers and the URL that answered.
     async fn get(
         &mut self,
