@@ -102,7 +102,7 @@ pub(super) async fn restore(
         served.map_err(|error| Failure::of(FailureKind::Cluster, &error))
     })
     .await?;
-    let has_named = catalog.modules.iter().any(|module| module.chart.is_some());
+    let has_named = catalog.modules.iter().any(|module| module.names_charts());
     if !are_served && !has_named {
         return Ok((false, Pins::new()));
     }

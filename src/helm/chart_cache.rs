@@ -100,14 +100,19 @@ impl ChartCache {
             Some(package) => Some(self.archives.archive(package).await?),
             None => None,
         };
+        let mut held = Vec::new();
+        for package in &module.dependencies.packages {
+            let name = format!("charts/{}-{}.tgz", package.chart, package.version);
+            held.push((name, self.archives.archive(package).await?));
+        }
         let module = Arc::clone(module);
         let opened = tokio::task::spawn_blocking(move || {
             let mut warnings = Warnings::default();
-            let opened = match archive {
-                Some(bytes) => chart_files::open_archive(&bytes, &mut warnings),
-                None => {
-                    chart_files::open_module(module.name.as_str(), Path::new(&*module.path), &mut warnings)
-                }
+            let opened = if let Some(bytes) = archive {
+                chart_files::open_archive(&bytes, &mut warnings)
+            } else {
+                let path = Path::new(&*module.path);
+                chart_files::open_module(module.name.as_str(), path, held, &mut warnings)
             };
             (opened, warnings, module.content)
         })

@@ -45,10 +45,17 @@ pub fn open_archive(bytes: &[u8], warnings: &mut Warnings) -> Result<Chart, Open
     Ok(load::from_archive(bytes, warnings)?)
 }
 
-/// Loads the chart of a module, which may do without a `Chart.yaml`.
-pub fn open_module(name: &str, path: &Path, warnings: &mut Warnings) -> Result<Chart, OpenError> {
+/// Loads the chart of a module, which may do without a `Chart.yaml`. `held` are files that are added to it.
+pub fn open_module(
+    name: &str,
+    path: &Path,
+    held: Vec<(String, Vec<u8>)>,
+    warnings: &mut Warnings,
+) -> Result<Chart, OpenError> {
     if path.join("Chart.yaml").exists() {
-        return open(path, warnings);
+        let mut tree = read_tree(path)?;
+        tree.extend(held.into_iter().map(|(name, data)| (name, data.into())));
+        return Ok(load::from_directory(&tree, warnings)?);
     }
     let files = Walk { rules: None }.read(path)?;
     Ok(load::from_module(name, &files, warnings)?)

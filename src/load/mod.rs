@@ -1,6 +1,7 @@
 //! Loads the catalog from files: modules, hooks, values and schemas.
 
 mod chart_bundle;
+mod dependencies;
 mod error;
 mod hash;
 mod hooks;

@@ -8,13 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, Origin, Plans, Script, ValuesLayout,
+    ChartDependencies, Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, Origin, Plans, Script,
+    ValuesLayout,
 };
 use serde_json::{Map, Value};
 use values::merge::merge;
 use values::schema::Schemas;
 
 use super::chart_bundle::{self, BundledChart};
+use super::dependencies;
 use super::error::LoadError;
 use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
@@ -127,6 +129,7 @@ pub(super) fn read(
         has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
         chart: None,
         package: None,
+        dependencies: ChartDependencies::default(),
         crds: crds(path, &options.crd_filters),
         broken: None,
     };
@@ -157,6 +160,7 @@ pub(super) fn read(
             )));
         }
         module.has_chart |= file.chart.is_some();
+        module.dependencies.named = dependencies::named(path).map_err(files)?;
         module.chart = file.chart;
         module.static_values = Arc::new(static_values(path, &key, outside, own.section.as_ref())?);
         module.schemas = schemas(path)?;
@@ -195,6 +199,7 @@ fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: 
         has_chart: true,
         chart: None,
         package: None,
+        dependencies: engine::ChartDependencies::default(),
         crds: crds(&path, &options.crd_filters),
         broken,
         namespace: None,

@@ -156,6 +156,7 @@ fn hollow(module: &Module, is_on: bool) -> Module {
         has_chart: false,
         chart: None,
         package: None,
+        dependencies: engine::ChartDependencies::default(),
         crds: Vec::new(),
         broken: None,
         ..module.clone()

@@ -127,6 +127,7 @@ impl Cluster {
             has_chart: true,
             chart: None,
             package: None,
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         };

@@ -132,6 +132,7 @@ fn catalog() -> Catalog {
                 has_chart: true,
                 chart: None,
                 package: None,
+                dependencies: engine::ChartDependencies::default(),
                 crds: Vec::new(),
                 broken: None,
             })

@@ -148,6 +148,7 @@ fn catalog(hook_config: &str) -> Catalog {
             has_chart: true,
             chart: None,
             package: None,
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         })

@@ -10,6 +10,7 @@
 mod architecture;
 mod asking;
 mod chart_bundles;
+mod chart_dependencies;
 mod chart_kills;
 mod chart_losses;
 mod chart_modules;

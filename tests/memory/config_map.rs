@@ -62,6 +62,7 @@ fn engine() -> Engine {
         has_chart: true,
         chart: None,
         package: None,
+        dependencies: engine::ChartDependencies::default(),
         crds: Vec::new(),
         broken: None,
     };

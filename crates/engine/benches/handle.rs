@@ -66,6 +66,7 @@ fn module(number: u32) -> Arc<Module> {
         has_chart: true,
         chart: None,
         package: None,
+        dependencies: engine::ChartDependencies::default(),
         crds: Vec::new(),
         broken: None,
     })

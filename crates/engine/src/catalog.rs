@@ -15,7 +15,7 @@ use crate::addon::Digest;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::HookSpec;
 use crate::name::{HookId, HookName, ModuleName};
-use crate::package::{ChartReference, Package};
+use crate::package::{ChartDependencies, ChartReference, Package};
 
 /// Everything found below the global hooks directory and the modules directories.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,13 +101,34 @@ impl Module {
     /// Returns the module as it is when it is installed from this package. Its content is another one with each package.
     #[must_use]
     pub fn installed_from(&self, package: &Arc<Package>) -> Self {
-        let hash = |package: &Arc<Package>| {
-            let digits = package.digest.hex().get(..16);
-            digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
-        };
-        let content = self.content ^ self.package.as_ref().map(hash).unwrap_or_default() ^ hash(package);
+        let before = self.package.as_ref().map(|package| beginning(package)).unwrap_or_default();
+        let content = self.content ^ before ^ beginning(package);
         Self { package: Some(Arc::clone(package)), content, ..self.clone() }
     }
+
+    /// Returns the module as it is with these packages for the charts that its own chart needs. Its content is another one with
+    /// others.
+    #[must_use]
+    pub fn supplied_with(&self, packages: Vec<Arc<Package>>) -> Self {
+        let hash = |packages: &[Arc<Package>]| {
+            let places = packages.iter().zip(1_u32..);
+            places.fold(0, |hash, (package, place)| hash ^ beginning(package).rotate_left(place))
+        };
+        let content = self.content ^ hash(&self.dependencies.packages) ^ hash(&packages);
+        let dependencies = ChartDependencies { packages, ..self.dependencies.clone() };
+        Self { content, dependencies, ..self.clone() }
+    }
+
+    /// Returns whether it names charts of repositories, or may do so.
+    pub fn names_charts(&self) -> bool {
+        self.chart.is_some() || !self.dependencies.named.is_empty()
+    }
+}
+
+/// Returns the beginning of the digest of a package, as a number.
+fn beginning(package: &Package) -> u64 {
+    let digits = package.digest.hex().get(..16);
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
 /// A chart, its hooks and its values.
@@ -153,6 +174,8 @@ pub struct Module {
     pub chart: Option<Arc<ChartReference>>,
     /// What that came to. The loader leaves it empty: it is not in the files.
     pub package: Option<Arc<Package>>,
+    /// The charts that its own chart needs and does not hold.
+    pub dependencies: ChartDependencies,
     /// The files of its CRDs.
     pub crds: Vec<Arc<str>>,
     /// Why it can't be used as it is, if so. Its other fields hold what could be read.

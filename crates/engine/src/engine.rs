@@ -646,7 +646,7 @@ impl Engine {
         let shown = self.configuration.shown(&failure).to_string();
         if failure.kind == FailureKind::Package
             && let Some(name) = task.module().cloned()
-            && self.modules.lose_package(&name)
+            && self.modules.lose_package(&name, &failure.message)
         {
             // Nothing in `main` waits for what is in no package.
             let Self { queues, configuration, bindings, modules, repositories, cx, .. } = self;
@@ -727,7 +727,7 @@ impl Engine {
 
     /// Reads again what another operator may have changed, if that can be.
     fn restore(&mut self) {
-        let is_named = self.modules.in_order().any(|module| module.spec().chart.is_some());
+        let is_named = self.modules.in_order().any(|module| module.spec().names_charts());
         let has_pins = self.config.chart_workers > 0 && (self.config.are_repository_kinds_served || is_named);
         if self.config.source_workers == 0 && !has_pins {
             return self.start();

@@ -95,10 +95,10 @@ pub use name::{
 };
 pub use notice::{HookEnd, Notice, ObservedBinding, ReviewEnd, TaskInfo, TaskType};
 pub use package::{
-    ChartConfigMap, ChartReference, ChartRepositorySpec, ChartSpec, FetchedIndex, GivenUp, IndexRequest,
-    IndexValidator, ListedChart, MAX_CHARTS, MAX_VERSIONS, Package, PackageDependency, Pin, Pins,
-    RepoGroupSpec, RepositoryAccess, RepositoryKey, RepositoryKind, ResolveRequest, ResolvedChart,
-    ResolvedVersion, StoreRequest, StoredPackage, WantedVersion,
+    ChartConfigMap, ChartDependencies, ChartDependency, ChartReference, ChartRepositorySpec, ChartSpec,
+    FetchedIndex, GivenUp, IndexRequest, IndexValidator, ListedChart, MAX_CHARTS, MAX_VERSIONS, Package,
+    PackageDependency, Pin, Pins, RepoGroupSpec, RepositoryAccess, RepositoryKey, RepositoryKind,
+    ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, WantedVersion,
 };
 pub use release_target::ReleaseTarget;
 pub use time::Time;

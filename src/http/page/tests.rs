@@ -47,6 +47,7 @@ fn catalog(word: &str, count: u32) -> Catalog {
             has_chart: false,
             chart: None,
             package: None,
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         })

@@ -148,6 +148,7 @@ impl ReleaseFixture {
             has_chart: true,
             chart: None,
             package: None,
+            dependencies: engine::ChartDependencies::default(),
             crds: self.crds(),
             broken: None,
         })

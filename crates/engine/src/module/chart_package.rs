@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::provision::{Provision, packages};
 use super::state::Release;
 use super::{Modules, Phase};
 use crate::catalog::Module;
@@ -32,11 +33,17 @@ impl Modules {
 
     /// Returns whether a module has a package to be installed from, and it can be read as far as is known.
     pub(crate) fn has_package(&self, name: &ModuleName) -> bool {
+        if let Some(provision) = self.provision_of(name) {
+            return provision.is_settled();
+        }
         self.states.get(name).is_some_and(|module| module.spec.package.is_some() && !module.is_package_lost)
     }
 
     /// Has a module installed from this package from now on. Returns whether that is another one than before.
     pub(crate) fn set_package(&mut self, name: &ModuleName, package: &Arc<Package>) -> bool {
+        if let Some((owner, place)) = self.dependency_at(name) {
+            return self.supply(&owner, place, Provision::Here(Arc::clone(package)));
+        }
         let Some(module) = self.states.get_mut(name) else { return false };
         if module.spec.package.as_ref() == Some(package) {
             return false;
@@ -47,29 +54,42 @@ impl Modules {
         true
     }
 
-    /// Records that the package of a module could not be read: the module is held. Returns whether that concerns it: it names
+    /// Records that the package of a module could not be read, for this reason: the module is held. Returns whether that concerns it: it names
     /// a chart.
-    pub(crate) fn lose_package(&mut self, name: &ModuleName) -> bool {
-        let module = self.states.get_mut(name).filter(|module| module.spec.chart.is_some());
-        let Some(module) = module else { return false };
-        module.is_package_lost = true;
-        true
+    pub(crate) fn lose_package(&mut self, name: &ModuleName, why: &str) -> bool {
+        let Some(module) = self.states.get_mut(name) else { return false };
+        if module.spec.chart.is_some() {
+            module.is_package_lost = true;
+            return true;
+        }
+        module.lose_dependencies(why)
     }
 
     /// Returns whether the package of a module could not be read, and was not seen again since.
     pub(crate) fn is_package_lost(&self, name: &ModuleName) -> bool {
+        if let Some(provision) = self.provision_of(name) {
+            return matches!(provision, Provision::Lost(_));
+        }
         self.states.get(name).is_some_and(|module| module.is_package_lost)
     }
 
     /// Records that the package of a module is there. Returns whether it was lost.
     pub(crate) fn regain_package(&mut self, name: &ModuleName) -> bool {
+        if let Some(provision) = self.provision_of(name) {
+            let Provision::Lost(package) = provision.clone() else { return false };
+            return self.set_package(name, &package);
+        }
         self.states.get_mut(name).is_some_and(|module| std::mem::take(&mut module.is_package_lost))
     }
 
     /// Returns the module as it was loaded, with the package that it has as long as it names a chart.
     pub(super) fn with_package(&self, new: &Arc<Module>) -> Arc<Module> {
-        let package = self.states.get(&new.name).and_then(|module| module.spec.package.as_ref());
-        match package.filter(|_| new.chart.is_some() && new.package.is_none()) {
+        let Some(known) = self.states.get(&new.name) else { return Arc::clone(new) };
+        let packages = packages(&known.carried(new));
+        if !packages.is_empty() && new.dependencies.packages.is_empty() {
+            return Arc::new(new.supplied_with(packages));
+        }
+        match known.spec.package.as_ref().filter(|_| new.chart.is_some() && new.package.is_none()) {
             Some(package) => Arc::new(new.installed_from(package)),
             None => Arc::clone(new),
         }
@@ -83,6 +103,7 @@ impl Modules {
         name: &ModuleName,
         why: &str,
     ) {
+        let name = &self.owner_of(name);
         if self.states.get(name).is_some_and(|module| module.is_on() && module.is_held()) {
             self.set_phase(cx, configuration, name, Phase::Held, Some(why.to_owned()));
         }
@@ -102,6 +123,12 @@ impl Modules {
 
     /// Returns whether a module is off, and nothing is left of it.
     pub(crate) fn is_removed(&self, name: &ModuleName) -> bool {
+        let owner = &self.owner_of(name);
+        if owner != name && self.dependency_at(name).is_none() {
+            // Its chart does not need it any more.
+            return true;
+        }
+        let name = owner;
         let Some(module) = self.states.get(name) else { return false };
         let has_release = match module.release {
             Release::Absent => false,

@@ -1,6 +1,7 @@
 //! Modules and global hooks: their files in force, what is known about each, their runs, removals and releases.
 
 mod broken_files;
+mod chart_dependencies;
 mod chart_package;
 mod delete;
 mod events;
@@ -9,6 +10,7 @@ mod hooks;
 mod lower;
 mod modules;
 mod ownerless;
+mod provision;
 mod release;
 mod release_drift;
 mod release_places;
@@ -23,6 +25,7 @@ mod watch_health;
 pub(crate) use hook_run::{report_review, report_run};
 pub(crate) use lower::Lower;
 pub(crate) use modules::Modules;
+pub(crate) use provision::Provision;
 pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;
 pub(crate) use state::{ModuleState, Phase};

@@ -71,7 +71,7 @@ impl Modules {
             lower.bindings.limit(&module.hooks);
             let is_withdrawn = lower.configuration.withdrawn_by(&module.name).is_some();
             let mut state = ModuleState::new(module, lower.cx.now);
-            if state.spec.chart.is_some() {
+            if state.spec.names_charts() {
                 self.chart_changes.insert(state.spec.name.clone());
             }
             // Its removal began in a process before this one, and may not have come to its last hook.
@@ -249,7 +249,7 @@ impl Modules {
         }
         let change = module.phase.change_to(phase);
         module.phase = phase;
-        let names_chart = module.spec.chart.is_some();
+        let names_chart = module.spec.names_charts();
         if let Some(change) = change {
             let why = reason.as_deref().map(|why| configuration.without_values(name, why));
             self.announce(cx, name, change, why.as_deref());
@@ -353,7 +353,7 @@ impl Modules {
             if is_new && lower.configuration.source_of(name).is_some() {
                 self.changed.insert(name.clone());
             }
-            if module.spec.chart.is_some() && (is_new || module.is_on() != was_on) {
+            if module.spec.names_charts() && (is_new || module.is_on() != was_on) {
                 self.chart_changes.insert(name.clone());
             }
             let (is_on, is_active) = (module.is_on(), module.is_active);

@@ -157,7 +157,7 @@ impl Modules {
     }
 
     fn add(&mut self, lower: &mut Lower<'_>, state: ModuleState) {
-        if state.spec.chart.is_some() {
+        if state.spec.names_charts() {
             self.chart_changes.insert(state.spec.name.clone());
         }
         lower.configuration.add_module(lower.cx, &state.spec);
@@ -190,8 +190,9 @@ impl Modules {
         lower.configuration.set_statics(lower.cx, &scope, statics, schemas, presets).map_err(|error| {
             Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module")
         })?;
+        module.provisions = module.carried(new);
         let old = std::mem::replace(&mut module.spec, Arc::clone(new));
-        if old.chart != new.chart {
+        if old.chart != new.chart || old.dependencies.named != new.dependencies.named {
             self.chart_changes.insert(name.clone());
         }
         if old.origin.digest() != new.origin.digest() && module.is_active {

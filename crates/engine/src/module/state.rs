@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::events::{Announced, Change};
+use super::provision::Provision;
 use super::release_drift::ReleaseDrift;
 use super::release_places::ReleasePlaces;
 use crate::catalog::{Hook, Module};
@@ -73,6 +74,8 @@ pub(crate) struct ModuleState {
     pub(super) package_failures: u32,
     /// Whether a run succeeded since it has its package.
     pub(super) is_package_good: bool,
+    /// Where the charts come from that its own chart needs, in their order.
+    pub(super) provisions: Vec<Provision>,
     /// Whether its package could not be read.
     pub(super) is_package_lost: bool,
 }
@@ -184,8 +187,10 @@ impl Phase {
 impl ModuleState {
     /// Returns the state of a module that nothing is known about but its files.
     pub(crate) fn new(spec: Arc<Module>, now: Time) -> Self {
+        let provisions = vec![Provision::Unknown; spec.dependencies.named.len()];
         Self {
             spec,
+            provisions,
             broken_version: None,
             decision: None,
             phase: Phase::Disabled,
@@ -237,7 +242,9 @@ impl ModuleState {
 
     /// Returns whether it names a chart that was never found, or whose package is lost. It is on, and does not run.
     pub(crate) fn is_held(&self) -> bool {
-        self.spec.chart.is_some() && (self.spec.package.is_none() || self.is_package_lost)
+        let lacks_package =
+            self.spec.chart.is_some() && (self.spec.package.is_none() || self.is_package_lost);
+        lacks_package || self.provisions.iter().any(|provision| !provision.is_settled())
     }
 
     /// Returns whether it is on and can run.

@@ -14,7 +14,7 @@ mod spec;
 mod work;
 
 pub use key::{RepositoryKey, RepositoryKind};
-pub use pin::{ChartReference, GivenUp, Package, Pin, Pins};
+pub use pin::{ChartDependencies, ChartDependency, ChartReference, GivenUp, Package, Pin, Pins};
 pub use spec::{ChartRepositorySpec, ChartSpec, ListedChart, MAX_CHARTS, MAX_VERSIONS, RepoGroupSpec};
 pub use work::{
     ChartConfigMap, FetchedIndex, IndexRequest, IndexValidator, PackageDependency, RepositoryAccess,

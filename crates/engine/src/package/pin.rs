@@ -24,6 +24,26 @@ pub struct ChartReference {
     pub min_age: Duration,
 }
 
+/// A chart that the chart of a module needs and does not hold itself.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ChartDependency {
+    /// The name of the chart.
+    pub name: Arc<str>,
+    /// The constraint on its version; the version itself where the chart has a lock.
+    pub version: Arc<str>,
+    /// The URL of its repository, or `catalog://NAME` for the Repository of this name.
+    pub repository: Arc<str>,
+}
+
+/// The charts that the chart of a module needs and does not hold itself.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ChartDependencies {
+    /// What its files name.
+    pub named: Vec<ChartDependency>,
+    /// What that came to, as far as it comes from Repositories. The loader leaves it empty: it is not in the files.
+    pub packages: Vec<Arc<Package>>,
+}
+
 /// A version of a chart as it is kept, known by the digest of its archive.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Package {

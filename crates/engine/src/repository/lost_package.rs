@@ -73,6 +73,14 @@ impl Repositories {
         name: &ModuleName,
         why: &str,
     ) {
+        for (dependency, _) in modules.dependencies_of(name) {
+            if modules.is_package_lost(&dependency) {
+                self.package_lost(modules, lower, &dependency, why);
+            }
+        }
+        if !self.modules.contains_key(name) {
+            return;
+        }
         self.look_for_package(name);
         if let Some(lost) = self.modules.get_mut(name).and_then(|module| module.lost.as_mut()) {
             lost.problem.get_or_insert_with(|| why.to_owned());
@@ -173,7 +181,7 @@ impl Repositories {
             module.lost = None;
         }
         if modules.regain_package(name) {
-            self.repackaged.insert(name.clone());
+            self.repackaged.insert(modules.owner_of(name));
         }
     }
 

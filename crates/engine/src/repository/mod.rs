@@ -23,6 +23,7 @@ mod group_work;
 mod known;
 mod lost_package;
 mod module_chart;
+mod module_dependencies;
 mod module_work;
 mod object;
 mod patches;

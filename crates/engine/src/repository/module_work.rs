@@ -46,7 +46,8 @@ fn announce(
     let Package { repository, chart, version, .. } = package;
     let message =
         format!("module {module} takes version {version} of chart {chart} of Repository {repository}: {why}");
-    let module = Some(module.clone());
+    let owner = module.as_str().split('.').next().unwrap_or_default();
+    let module = Some(ModuleName::from(owner));
     cx.push(Effect::Announce(Announcement { module, source: None, object: None, warning, reason, message }));
 }
 
@@ -59,35 +60,50 @@ impl Repositories {
 
     /// Takes in which modules name which charts now.
     pub(super) fn observe_modules(&mut self, modules: &mut Modules, lower: &mut Lower<'_>) {
-        for name in modules.take_chart_changes() {
-            let named = modules.chart_reference(&name);
-            if named.is_none() && !self.modules.contains_key(&name) {
-                continue;
-            }
-            let module = self.modules.entry(name.clone()).or_default();
-            if module.pin.is_none() {
-                module.pin = self.pins.remove(&name);
-            }
-            let is_on = modules.is_on(&name);
-            module.reference = named.clone().filter(|_| is_on);
-            module.is_deleted &= module.reference.is_none();
-            if let (Some(named), Some(pin)) = (&named, &module.pin)
-                && (&named.repository, &named.name) == (&pin.package.repository, &pin.package.chart)
-                && modules.set_package(&name, &Arc::new(pin.package.clone()))
-            {
-                self.repackaged.insert(name.clone());
-            }
-            if modules.is_package_lost(&name) && module.lost.is_none() {
-                self.look_for_package(&name);
-            }
-            if !modules.has_package(&name)
-                && self.modules.get(&name).is_some_and(|its| its.reference.is_some())
-            {
-                let why = self.why_held(&name);
-                modules.hold(lower.cx, lower.configuration, &name, &why);
-            }
-            self.wakes.insert(module_key(&name));
+        let mut changed = modules.take_chart_changes();
+        if std::mem::take(&mut self.has_moved) {
+            changed.extend(modules.with_dependencies());
         }
+        for name in changed {
+            let named = modules.chart_reference(&name);
+            self.observe_module(modules, lower, &name, named.as_ref());
+            self.observe_dependencies(modules, lower, &name);
+        }
+    }
+
+    /// Takes in which chart is named under a name, if any is.
+    pub(super) fn observe_module(
+        &mut self,
+        modules: &mut Modules,
+        lower: &mut Lower<'_>,
+        name: &ModuleName,
+        named: Option<&Arc<ChartReference>>,
+    ) {
+        if named.is_none() && !self.modules.contains_key(name) {
+            return;
+        }
+        let module = self.modules.entry(name.clone()).or_default();
+        if module.pin.is_none() {
+            module.pin = self.pins.remove(name);
+        }
+        let is_on = modules.is_on(&modules.owner_of(name));
+        module.reference = named.filter(|_| is_on).map(Arc::clone);
+        module.is_deleted &= module.reference.is_none();
+        if let (Some(named), Some(pin)) = (named, &module.pin)
+            && (&named.repository, &named.name) == (&pin.package.repository, &pin.package.chart)
+            && !modules.is_package_lost(name)
+            && modules.set_package(name, &Arc::new(pin.package.clone()))
+        {
+            self.repackaged.insert(modules.owner_of(name));
+        }
+        if modules.is_package_lost(name) && module.lost.is_none() {
+            self.look_for_package(name);
+        }
+        if !modules.has_package(name) && self.modules.get(name).is_some_and(|its| its.reference.is_some()) {
+            let why = self.why_held(name);
+            modules.hold(lower.cx, lower.configuration, name, &why);
+        }
+        self.wakes.insert(module_key(name));
     }
 
     /// Returns the module whose Chart this is, if it is that of one.
@@ -296,7 +312,7 @@ impl Repositories {
                     && modules.set_package(name, &Arc::new(pin.package.clone()))
                 {
                     module.lost = None;
-                    self.repackaged.insert(name.clone());
+                    self.repackaged.insert(modules.owner_of(name));
                 }
                 None
             }

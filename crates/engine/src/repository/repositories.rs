@@ -39,6 +39,8 @@ pub(crate) struct Repositories {
     pub(super) wakes: BTreeSet<WorkKey>,
     /// The modules whose package is another one now.
     pub(super) repackaged: BTreeSet<ModuleName>,
+    /// Whether Repositories came, went or moved since it was looked which of them have the charts that charts of modules need.
+    pub(super) has_moved: bool,
 }
 
 impl Repositories {
@@ -58,6 +60,7 @@ impl Repositories {
             pins,
             wakes: BTreeSet::new(),
             repackaged: BTreeSet::new(),
+            has_moved: false,
         }
     }
 
@@ -112,6 +115,7 @@ impl Repositories {
         }
         self.watches.listed(kind);
         if self.watches.are_all_listed() {
+            self.has_moved = true;
             // What was decided without the other kinds was decided in the dark.
             let charts = self.charts.keys().map(|name| work_key(RepositoryKind::Chart, name));
             let repositories =

@@ -51,6 +51,7 @@ impl Repositories {
         if repository.object.is_none() {
             self.repositories.remove(name);
         }
+        self.has_moved |= is_other;
         if is_other {
             self.wake_charts_of(name, |_| true);
             let needs = |chart: &Chart| chart.spec().is_some_and(|spec| spec.create_deps);

@@ -54,6 +54,7 @@ impl Files {
             has_chart: true,
             chart: None,
             package: None,
+            dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,
         });

@@ -73,9 +73,10 @@ pub(crate) fn charted_with(files: &Files, config: Config) -> World {
 impl Charts {
     /// Returns why the package of a module can't be read, if somebody removed it.
     pub(crate) fn lost_package(&self, module: &Module) -> Option<Failure> {
-        let package = module.package.as_ref()?;
-        let is_lost = self.lost.iter().any(|number| digest(*number) == package.digest);
-        is_lost.then(|| Failure::new(FailureKind::Package, "the package is not there"))
+        let mut packages = module.package.iter().chain(&module.dependencies.packages);
+        let is_lost = |digest_of: &Digest| self.lost.iter().any(|number| digest(*number) == *digest_of);
+        let lost = packages.find(|package| is_lost(&package.digest))?;
+        Some(Failure::new(FailureKind::Package, format!("the package is not there ({})", lost.digest)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::view::{Format, charts, why};
-use engine::{ChartConfigMap, ChartReference, Config, Event, Failure, FailureKind, Notice};
+use engine::{ChartConfigMap, ChartDependency, ChartReference, Config, Event, Failure, FailureKind, Notice};
 use serde_json::{Value, json};
 
 use crate::build::{Files, config as config_map, files};
@@ -675,6 +675,82 @@ fn a_shorter_interval_and_a_raised_number_count_at_once() {
     world.applies_chart("Repository", "corp", off);
     passes(&mut world, 4_000_000);
     assert_eq!(world.charts.fetches, 4);
+}
+
+/// Returns a module `cache` whose own chart needs another one.
+fn needing(version: &str, repository: &str) -> Files {
+    let wanted =
+        ChartDependency { name: "alpha".into(), version: version.into(), repository: repository.into() };
+    let set = move |module: &mut engine::Module| module.dependencies.named = vec![wanted.clone()];
+    files().module(10, "base").module(20, "cache").with(set)
+}
+
+fn supplied(world: &World) -> Option<String> {
+    let pin = world.charts.pins.get("cache.alpha")?;
+    Some(pin.package.version.to_string())
+}
+
+#[test]
+fn what_the_chart_of_a_module_needs_comes_from_the_catalogue() {
+    for repository in [URL, "https://corp/charts/", "catalog://corp"] {
+        let mut world = charted(&needing("1", repository));
+        corp(&mut world, &json!([]));
+        let trace = world.run_for(2_000);
+        assert!(world.deployed.keys().eq(["base"]), "{repository}: {trace}");
+        assert_eq!(phase(&world, "cache"), "held");
+        assert!(why_module(&world).contains("Chart module-cache.alpha: "), "{}", why_module(&world));
+        assert_eq!(world.noticed(|notice| matches!(notice, Notice::Ready)), 1);
+        offers(&mut world, &[offered("alpha", "1.0", 1)]);
+        world.run_for(100_000);
+        assert_eq!((phase(&world, "cache"), supplied(&world)), ("running", Some("1.0".to_owned())));
+        // It stays with its version, also over a restart without its repository.
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+        world.run_for(400_000);
+        assert_eq!(supplied(&world).as_deref(), Some("1.0"));
+        world.charts.repositories.clear();
+        let before = world.charts.downloads;
+        world.restarts_charted();
+        world.run_for(2_000);
+        assert_eq!((phase(&world, "cache"), world.charts.downloads), ("running", before));
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+        world.rereads_charted(&needing("1.1", repository));
+        world.run_for(4_000_000);
+        assert_eq!((phase(&world, "cache"), supplied(&world)), ("running", Some("1.1".to_owned())));
+        // Somebody removes it while nobody can fetch it.
+        world.charts.repositories.clear();
+        world.loses_version("alpha", "1.1", true);
+        world.restarts_charted();
+        world.run_for(5_000);
+        assert_eq!((phase(&world, "cache"), phase(&world, "base")), ("held", "running"));
+        offers(&mut world, &[offered("alpha", "1.1", 2)]);
+        world.run_for(100_000);
+        assert_eq!(phase(&world, "cache"), "running");
+        // It is needed no more.
+        world.rereads_charted(&files().module(10, "base").module(20, "cache"));
+        world.run_for(2_000);
+        assert_eq!((phase(&world, "cache"), supplied(&world)), ("running", None));
+        assert_eq!(world.chart_object("Chart", "module-cache.alpha"), Value::Null);
+    }
+}
+
+#[test]
+fn what_no_repository_has_holds_nobody_until_one_has_it() {
+    let mut world = charted(&needing("1", URL));
+    world.run_for(2_000);
+    assert_eq!(phase(&world, "cache"), "running", "its chart says what it lacks");
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    assert_eq!((phase(&world, "cache"), supplied(&world)), ("running", Some("1.0".to_owned())));
+    let settings = Config { are_repository_kinds_served: false, ..config() };
+    let mut world = charted_with(&needing("1", URL), settings);
+    world.run_for(2_000);
+    assert_eq!(phase(&world, "cache"), "running");
+    let settings = Config { are_repository_kinds_served: false, ..config() };
+    let mut world = charted_with(&needing("1", "catalog://corp"), settings);
+    world.run_for(2_000);
+    assert_eq!(phase(&world, "cache"), "held");
+    assert!(why_module(&world).contains("apply the CRDs"), "{}", why_module(&world));
 }
 
 #[test]
