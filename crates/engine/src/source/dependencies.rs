@@ -38,12 +38,13 @@ impl Sources {
             let object = source.object.as_ref().filter(|_| !source.is_decided());
             object.is_some_and(|object| object.spec.depends_on.iter().any(|wanted| wanted.kind == kind))
         };
-        let keys: Vec<SourceKey> = self
-            .known
-            .in_role(Role::Dependent)
-            .filter(|(_, source)| waits(source))
-            .map(|(key, _)| key.clone())
-            .collect();
+        self.wake_where(cx, waits);
+    }
+
+    /// Has those that depend on others looked at again, as far as `waits` holds for them.
+    fn wake_where(&mut self, cx: &mut Context, waits: impl Fn(&Source) -> bool) {
+        let dependents = self.known.in_role(Role::Dependent).filter(|(_, source)| waits(source));
+        let keys: Vec<SourceKey> = dependents.map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.reconciles.request(cx, &work_key(&key), &Cause::outside("another source"));
         }
@@ -92,14 +93,6 @@ impl Sources {
             let object = source.object.as_ref().filter(|_| source.waits_for.is_some());
             object.is_some_and(|object| object.spec.depends_on.contains(key))
         };
-        let keys: Vec<SourceKey> = self
-            .known
-            .in_role(Role::Dependent)
-            .filter(|(_, source)| waits(source))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in keys {
-            self.reconciles.request(cx, &work_key(&key), &Cause::outside("another source"));
-        }
+        self.wake_where(cx, waits);
     }
 }
