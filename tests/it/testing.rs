@@ -195,6 +195,33 @@ fn a_hook_that_never_ends_fails_its_test_alone() {
 }
 
 #[test]
+fn a_step_does_not_end_while_a_filter_reads_what_it_changed() {
+    let world = Fixture::new();
+    // Slow enough for the operator to have nothing else to do.
+    let filter = "reduce range(200000) as $number (0; . + $number)";
+    world.write(
+        "modules/020-filter/hooks/a.sh",
+        &format!(
+            r#"#!/usr/bin/env bash
+if [[ "${{1:-}}" == "--config" ]]; then
+  echo '{{"configVersion": "v1", "kubernetes": [{{"name": "maps", "apiVersion": "v1", "kind": "ConfigMap",
+    "namespace": {{"nameSelector": {{"matchNames": ["here"]}}}}, "executeHookOnSynchronization": false, "jqFilter": "{filter}"}}]}}'
+  exit 0
+fi
+echo "saw $(jq -r '.[0].filterResult' "$BINDING_CONTEXT_PATH")"
+"#
+        ),
+    );
+    world.write(
+        "modules/020-filter/a.test.yaml",
+        "objects:\n- {apiVersion: v1, kind: Namespace, metadata: {name: here}}\ntests:\n- name: slow\n  steps:\n  - apply:\n    \
+         - {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: here}}\n    expect:\n      log: [\"saw 19999900000\"]\n",
+    );
+    let (code, text) = world.test(&["modules/020-filter"]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
 fn hooks_of_tests_reach_the_cluster_of_their_test_and_no_other() {
     let world = Fixture::new();
     world.write(
