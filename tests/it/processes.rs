@@ -57,16 +57,7 @@ async fn a_program_that_takes_too_long_is_ended_with_its_children() {
     let (finished, out, _) = run(bash(script, Some(Duration::from_millis(100)))).await;
     assert_eq!(finished.exit, Exit::TimedOut(Duration::from_millis(100)));
     assert!(begun.elapsed() < Duration::from_secs(5));
-    let child = out.trim();
-    // The signal was sent; the system takes its time to carry it out.
-    let lives = || {
-        let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        !state.is_empty() && !state.contains(" Z ")
-    };
-    while lives() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "the child lives on");
-        std::thread::yield_now();
-    }
+    until_gone(out.trim());
 }
 
 #[tokio::test]
@@ -103,7 +94,7 @@ fn lives(pid: &str) -> bool {
     !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
 }
 
-/// Waits until a process has ended.
+/// Waits until a process has ended: when a signal was sent, the system takes its time to carry it out.
 fn until_gone(pid: &str) {
     let begun = Instant::now();
     while lives(pid) {
@@ -197,15 +188,7 @@ async fn a_program_whose_run_is_dropped_is_killed_with_its_children() {
     let child = begun.recv().await.unwrap().trim().to_owned();
     running.abort();
     assert!(running.await.is_err());
-    let begun = Instant::now();
-    let runs = || {
-        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
-    };
-    while runs() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "it goes on");
-        std::thread::yield_now();
-    }
+    until_gone(&child);
 }
 
 #[tokio::test]
@@ -325,7 +308,7 @@ async fn a_program_that_prints_more_than_it_may_is_ended_on_either_stream_with_i
         let (finished, out, _) = run(Program { limits, ..bash(script, None) }).await;
         assert_eq!(met(&finished), Some(MetLimit { kind: LimitKind::Output, most: 10_000 }), "{script}");
         let child = out.lines().next().unwrap();
-        assert!(!std::path::Path::new(&format!("/proc/{child}/exe")).exists(), "{script}: {child} runs on");
+        until_gone(child);
     }
     let (finished, ..) = run(Program { limits, ..bash("head -c 10000 /dev/zero", None) }).await;
     assert_eq!(finished.exit, Exit::Code(0), "as much as it may");
