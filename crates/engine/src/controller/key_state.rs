@@ -34,6 +34,8 @@ pub(super) struct KeyState {
     pub(super) gone: BTreeSet<ChildKey>,
     /// The object as it is after our own write of its status: such a change is no news.
     pub(super) expected: Option<Checksum>,
+    /// The version of the object that our finalizer was added to. Until another one is seen, nothing is known of what came of it.
+    pub(super) finalizer_added_to: Option<String>,
     /// What was written into the status, and what that was before.
     pub(super) written: Option<(Checksum, Checksum)>,
     /// Whether our finalizer was removed: nothing is done about the object any more.

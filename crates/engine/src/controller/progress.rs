@@ -52,14 +52,17 @@ impl Controller {
         let reason = format!("its hook to say the same each time it runs: {circle}");
         Some(Go::Stop(Pass::Idle, Step::Rest(Rest { reason, after: Some(after), is_end: false })))
     }
-}
 
-/// Ends the work on a key whose object could not be written. If somebody else changed it, that is no failure: what is so now
-/// decides as soon as it is seen.
-pub(super) fn refused(failure: Failure) -> Go {
-    let is_conflict = failure.kind == FailureKind::Conflict;
-    let step = if is_conflict { Step::Later(UNTIL_SEEN) } else { Step::Failed(failure) };
-    Go::Stop(Pass::Idle, step)
+    /// Ends the work on a key whose object could not be written. If somebody else changed it, that is no failure: what is so now
+    /// decides as soon as it is seen, also if it looks as what was refused.
+    pub(super) fn refused(&mut self, key: &Key, failure: Failure) -> Go {
+        if let Some(state) = self.keys.get_mut(key) {
+            (state.expected, state.finalizer_added_to) = (None, None);
+        }
+        let is_conflict = failure.kind == FailureKind::Conflict;
+        let step = if is_conflict { Step::Later(UNTIL_SEEN) } else { Step::Failed(failure) };
+        Go::Stop(Pass::Idle, step)
+    }
 }
 
 /// Returns why what was written was refused, if it was.

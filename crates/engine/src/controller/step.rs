@@ -11,7 +11,7 @@ use super::identity::ChildKey;
 use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
 use super::observed::{checksum, value};
 use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
-use super::progress::{Go, failed, not_applied, refused};
+use super::progress::{Go, failed, not_applied};
 use super::single::Controller;
 use super::{patches, status};
 use crate::binding::timeout;
@@ -118,6 +118,11 @@ impl Controller {
             return Go::Stop(Pass::Idle, Step::Wait(reason.to_string()));
         }
         if let Some(finalizer) = finalizer.filter(|_| !has_finalizer) {
+            let version = parent.metadata.resource_version.clone();
+            let added_to = self.keys.get(key).and_then(|state| state.finalizer_added_to.as_ref());
+            if added_to == Some(&version) {
+                return Go::Stop(Pass::Idle, unseen(finalizer));
+            }
             let patch = patches::set_finalizer(&parent.kind, key, parent.metadata, (finalizer, true));
             let expected = self.item(key).map(|item| {
                 let mut object = value(item);
@@ -129,7 +134,7 @@ impl Controller {
             });
             let step = self.write(around.lower.cx, vec![patch]);
             if let Some(state) = self.keys.get_mut(key) {
-                state.expected = expected;
+                (state.expected, state.finalizer_added_to) = (expected, Some(version));
             }
             return Go::Stop(Pass::Finalizing, step);
         }
@@ -174,14 +179,14 @@ impl Controller {
 
     fn finalizer_added(&mut self, key: &Key, answer: Option<Answer>) -> Go {
         if let Some(failure) = failed(answer) {
-            return refused(failure);
+            return self.refused(key, failure);
         }
         let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
         if self.parent(key).is_none_or(|parent| parent.metadata.has_finalizer(finalizer)) {
             return Go::On(Pass::Idle);
         }
         // The hook is shown the object with it.
-        Go::Stop(Pass::Idle, Step::Wait(format!("its finalizer {finalizer} to be seen")))
+        Go::Stop(Pass::Idle, unseen(finalizer))
     }
 
     fn process_ended(
@@ -420,7 +425,8 @@ impl Controller {
         answer: Option<Answer>,
     ) -> Go {
         if let Some(failure) = failed(answer) {
-            return refused(around.lower.configuration.told(failure, self.id.hook.scope.module(), None));
+            let failure = around.lower.configuration.told(failure, self.id.hook.scope.module(), None);
+            return self.refused(key, failure);
         }
         if let Some(state) = self.keys.get_mut(key) {
             state.written = Some(written);
@@ -478,7 +484,7 @@ impl Controller {
 
     fn finalizer_removed(&mut self, key: &Key, answer: Option<Answer>) -> Go {
         if let Some(failure) = failed(answer) {
-            return refused(failure);
+            return self.refused(key, failure);
         }
         if let Some(state) = self.keys.get_mut(key) {
             state.is_released = true;
@@ -489,6 +495,11 @@ impl Controller {
 
 /// What log lines and metrics call runs of reconcile bindings.
 pub(super) const BINDING_TYPE: &str = "reconcile";
+
+/// Waits for what was written to be shown by the watch.
+fn unseen(finalizer: &str) -> Step {
+    Step::Wait(format!("its finalizer {finalizer} to be seen"))
+}
 
 fn scope(hook: &crate::name::HookId) -> String {
     hook.scope.module().map_or_else(|| "the global hooks".to_owned(), |module| format!("module {module}"))

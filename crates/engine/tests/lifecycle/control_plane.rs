@@ -68,6 +68,10 @@ pub(crate) struct ControlPlane {
     pub(crate) spent: Option<Duration>,
     /// Draws how long everything takes.
     pub(crate) random: Option<Random>,
+    /// How many milliseconds a watch takes to tell, if nothing is drawn.
+    pub(crate) watch_lag: u64,
+    /// How many writes were refused because the object was another one.
+    pub(crate) conflicts: usize,
 }
 
 impl ControlPlane {
@@ -93,6 +97,8 @@ impl ControlPlane {
             announcements: Vec::new(),
             spent: None,
             random: None,
+            watch_lag: 1,
+            conflicts: 0,
         };
         plane.send(Event::Started);
         plane
@@ -339,6 +345,7 @@ impl ControlPlane {
             (_, None) => Err("not found".to_owned()),
             (Operation::MergePatch { patch }, Some(mut known)) => {
                 if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
+                    self.conflicts += 1;
                     return Err(CONFLICT.to_owned());
                 }
                 if let Some(finalizers) = patch["metadata"].get("finalizers") {
@@ -447,7 +454,7 @@ impl ControlPlane {
         let last = self.pending.iter().rev().find_map(|((at, _), coming)| {
             matches!(coming, Coming::Event(Event::ObjectChanged { .. })).then_some(*at)
         });
-        let delay = self.random.as_mut().map_or(1, |random| random.below(12));
+        let delay = self.random.as_mut().map_or(self.watch_lag, |random| random.below(12));
         let at = (self.now + Duration::from_millis(delay)).max(last.unwrap_or(self.now));
         self.pending.insert((at, self.next_seq), Coming::Event(event));
         self.next_seq += 1;

@@ -485,6 +485,38 @@ fn that_somebody_else_was_faster_is_no_failure() {
 }
 
 #[test]
+fn a_finalizer_that_is_not_seen_yet_is_not_written_again() {
+    const FOLLOWS: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
+        children: [{apiVersion: v1, kind: ConfigMap}], related: [{name: all, apiVersion: v1, kind: Team, parentLabel: example.com/site}]}]";
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", FOLLOWS), sites);
+    plane.run_for(1);
+    plane.watch_lag = 20;
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    // The write was answered, the watch does not show it yet, and something else wakes the key.
+    for number in 0..10 {
+        plane.run_for_millis(5);
+        let team = json!({"metadata": {"name": "t", "namespace": "ns", "labels": {"example.com/site": "a"}}, "spec": number});
+        plane.put(&("Team".to_owned(), Key::new("ns", "t")), team);
+    }
+    plane.run_for_millis(200);
+    assert_eq!((plane.children("a"), plane.conflicts), (vec!["x"], 0));
+}
+
+#[test]
+fn a_write_that_somebody_else_was_faster_than_is_repeated_as_soon_as_that_is_seen() {
+    let mut plane = started();
+    plane.watch_lag = 20;
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    // Somebody else adds the same finalizer while ours is under way: the object looks as ours was to be.
+    plane.run_for_millis(21);
+    let mut object = plane.get("Site", "a").unwrap().clone();
+    object["metadata"]["finalizers"] = json!(["example.com/site"]);
+    plane.put(&("Site".to_owned(), Key::new("ns", "a")), object);
+    plane.run_for_millis(200);
+    assert_eq!((plane.children("a"), plane.conflicts, plane.failures), (vec!["x"], 1, 0));
+}
+
+#[test]
 fn of_a_field_that_can_not_change_it_is_said_what_helps() {
     let mut plane = started();
     plane
