@@ -1,6 +1,6 @@
 //! Threads for filters: a filter that hangs or overflows stops nothing but itself.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,29 +31,11 @@ type Work = Box<dyn FnOnce() + Send>;
 pub struct Threads {
     /// Those that rest; `None` where filters run on the thread of those who ask.
     resting: Option<Arc<Mutex<Vec<Sender<Work>>>>>,
-    /// How many runs somebody waits for.
-    awaited: Arc<AtomicUsize>,
 }
 
 impl Default for Threads {
     fn default() -> Self {
-        Self { resting: Some(Arc::default()), awaited: Arc::default() }
-    }
-}
-
-/// Counts a run for as long as somebody waits for its result.
-struct Awaited(Arc<AtomicUsize>);
-
-impl Awaited {
-    fn new(awaited: &Arc<AtomicUsize>) -> Self {
-        awaited.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(awaited))
-    }
-}
-
-impl Drop for Awaited {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        Self { resting: Some(Arc::default()) }
     }
 }
 
@@ -106,12 +88,7 @@ impl Threads {
     /// Returns no threads: who asks waits for the filter, whatever that does. A simulation runs so, since its time
     /// stands still only while its own thread works.
     pub fn none() -> Self {
-        Self { resting: None, awaited: Arc::default() }
-    }
-
-    /// Returns whether nobody waits for a filter. A runtime that has nothing to do may still wait for one.
-    pub fn is_idle(&self) -> bool {
-        self.awaited.load(Ordering::Relaxed) == 0
+        Self { resting: None }
     }
 
     fn put_back(resting: &Mutex<Vec<Sender<Work>>>, thread: Sender<Work>) {
@@ -130,7 +107,6 @@ impl Threads {
         work: impl FnOnce(&Progress) -> (T, bool) + Send + 'static,
     ) -> Result<T, String> {
         let Some(resting) = &self.resting else { return Ok(work(&Progress::default()).0) };
-        let _awaited = Awaited::new(&self.awaited);
         let idle = resting.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let thread = idle.or_else(start).ok_or("no thread can be started for filters")?;
         let (answer, mut result) = oneshot::channel();

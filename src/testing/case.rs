@@ -31,7 +31,6 @@ use crate::driver::{self, Inbox, Questions};
 use crate::effects::Adapters;
 use crate::fence::Fence;
 use crate::helm::ReleaseTargets;
-use crate::jq::Threads;
 use crate::kube::Monitors;
 use crate::load::Loader;
 use crate::telemetry::Telemetry;
@@ -151,11 +150,10 @@ impl<'a> Running<'a> {
             app::helm_settings(&around.settings),
         ));
         let parts = (discovery, Arc::clone(&helm), recorder.clone(), ended);
-        let filters = Threads::default();
-        let (inbox, questions, driving) = operate(around, &case, filters.clone(), parts).await?;
+        let (inbox, questions, driving) = operate(around, &case, parts).await?;
         let recording = recorder.clone();
         let still = server.clone();
-        idle.set_check(move || recording.is_idle() && still.is_still() && filters.is_idle());
+        idle.set_check(move || recording.is_idle() && still.is_still());
         Ok(Self {
             case,
             idle,
@@ -358,7 +356,6 @@ async fn write_config(
 async fn operate(
     around: Surroundings,
     case: &Case<'_>,
-    filters: Threads,
     (discovery, helm, recorder, ended): (Discovery, Arc<ReleaseTargets>, Recorder, watch::Receiver<bool>),
 ) -> anyhow::Result<(Inbox, Questions, JoinHandle<driver::Stopped>)> {
     let settings = &around.settings;
@@ -368,7 +365,7 @@ async fn operate(
         repositories: Arc::new(app::repositories::of(&around, &sources)?),
         telemetry: Arc::new(Telemetry::new(&settings.metrics_prefix)?),
         helm,
-        monitors: Monitors::new(around.client.clone(), discovery.clone()).on(filters),
+        monitors: Monitors::new(around.client.clone(), discovery.clone()),
         discovery,
         sources,
     };
