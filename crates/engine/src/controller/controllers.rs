@@ -140,10 +140,10 @@ impl Controllers {
     ) {
         let Some((id, role)) = self.monitors.get(&monitor).cloned() else { return };
         let Some(controller) = self.all.get_mut(&id) else { return };
-        let was_listed = controller.watch(role).is_some_and(|watch| watch.obstacle().is_none());
+        let before = controller.watch(role).and_then(super::watch::Watch::obstacle);
         let wakes = look(controller, role);
-        let is_listed = controller.watch(role).is_some_and(|watch| watch.obstacle().is_none());
-        if was_listed != is_listed {
+        // A list that was waited for may be of a kind that does not exist.
+        if before != controller.watch(role).and_then(super::watch::Watch::obstacle) {
             self.held_up.insert(Arc::clone(&id));
         }
         let Some(work) = self.queues.get_mut(&controller.queue) else { return };
@@ -306,6 +306,11 @@ impl Controllers {
         if self.queues.is_empty() {
             return;
         }
+        for (id, controller) in &mut self.all {
+            if controller.is_look_due(lower.cx.now) {
+                self.held_up.insert(Arc::clone(id));
+            }
+        }
         self.release_held_up();
         self.all.values_mut().for_each(|controller| controller.tell_overdue(lower.cx));
         let names: Vec<QueueName> = self.queues.keys().cloned().collect();
@@ -381,7 +386,8 @@ impl Controllers {
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
         let work = self.queues.values().filter_map(Reconciles::next_wakeup);
         let told = self.all.values().filter_map(|controller| Some(controller.overdue.first()?.0));
-        work.chain(told).min()
+        let looks = self.all.values().filter_map(|controller| controller.look_at);
+        work.chain(told).chain(looks).min()
     }
 
     /// Ends the processes that still run.

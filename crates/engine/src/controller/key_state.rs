@@ -50,6 +50,16 @@ pub(super) struct KeyState {
     pub(super) is_finalized_early: bool,
     /// What was told about it that still holds.
     pub(super) told: BTreeSet<Remark>,
+    pub(super) obstacle: Obstacle,
+}
+
+/// What keeps the hook of a key from running, as far as the object says it.
+#[derive(Debug, Default)]
+pub(super) struct Obstacle {
+    /// What was announced.
+    pub(super) announced: Option<String>,
+    /// Whether the condition was written, or removed, as far as it can be.
+    pub(super) is_marked: bool,
 }
 
 /// How far the work on a key is.
@@ -77,6 +87,8 @@ pub(super) enum Pass {
     Pruning(Wanted, Pruning),
     /// The finalizer is being removed.
     Unfinalizing,
+    /// The condition is being written, or removed, that says why the hook can't run.
+    Stalling,
 }
 
 /// A hook that runs, or ran.

@@ -9,6 +9,7 @@ mod identity;
 mod index;
 mod key_state;
 mod observed;
+mod obstacle;
 mod patches;
 mod plan;
 mod progress;

@@ -23,7 +23,7 @@ pub(super) enum Go {
 const UNTIL_GONE: Duration = Duration::from_secs(5);
 
 /// How long a change of an object is waited for that is known to have happened.
-const UNTIL_SEEN: Duration = Duration::from_secs(1);
+pub(super) const UNTIL_SEEN: Duration = Duration::from_secs(1);
 
 impl Controller {
     /// Ends the work on a key until something changes, or its time has come.

@@ -61,6 +61,10 @@ pub(super) struct Controller {
     pub(super) keys: BTreeMap<Key, KeyState>,
     /// When it is told of which deleted object that it is not finalized.
     pub(super) overdue: BTreeSet<(Time, Key)>,
+    /// Since when a kind is missing that it names, or may not be listed.
+    pub(super) obstructed_since: Option<Time>,
+    /// When its keys look once more whether that has lasted too long.
+    pub(super) look_at: Option<Time>,
     /// What the hook read when it ran last.
     pub(super) read: Option<ValuesInput>,
     /// How many keys were told of last.
@@ -117,6 +121,8 @@ impl Controller {
             by_owner: BTreeMap::new(),
             keys: BTreeMap::new(),
             overdue: BTreeSet::new(),
+            obstructed_since: None,
+            look_at: None,
             read: None,
             reported: None,
         };

@@ -48,6 +48,38 @@ pub(super) fn change(
     (!patch.is_empty()).then_some(StatusChange { status: Value::Object(wanted), patch: Value::Object(patch) })
 }
 
+/// The condition of an object whose hook can't run; without it, it can. Its reasons are ours.
+const STALLED: &str = "Stalled";
+const OURS: [&str; 2] = [KIND_MISSING, RIGHT_MISSING];
+
+/// The reason if a kind does not exist.
+pub(super) const KIND_MISSING: &str = "KindMissing";
+/// The reason if a kind may not be listed.
+pub(super) const RIGHT_MISSING: &str = "RightMissing";
+
+/// Returns the merge patch of a status that says why the hook can't run, or takes that back; `None` if it is so already.
+pub(super) fn stalled(object: &Value, why: Option<(&str, &str)>, now: &str) -> Option<Value> {
+    let living = object.pointer("/status/conditions").and_then(Value::as_array);
+    let living = living.map(Vec::as_slice).unwrap_or_default();
+    let is_ours = |condition: &Value| {
+        text(condition, "type") == Some(STALLED)
+            && text(condition, "reason").is_some_and(|reason| OURS.contains(&reason))
+    };
+    let conditions = match why {
+        Some((reason, message)) => {
+            let said = Condition {
+                kind: STALLED.to_owned(),
+                status: "True".to_owned(),
+                reason: Some(reason.to_owned()),
+                message: Some(message.to_owned()),
+            };
+            merged(living, &[said], now)
+        }
+        None => living.iter().filter(|condition| !is_ours(condition)).cloned().collect(),
+    };
+    (conditions != living).then(|| serde_json::json!({ "conditions": conditions }))
+}
+
 fn without_nulls(fields: &Map<String, Value>) -> Map<String, Value> {
     let kept = fields.iter().filter(|(_, value)| !value.is_null());
     let clean = |value: &Value| match value.as_object() {
@@ -133,6 +165,22 @@ mod tests {
         let object = json!({"status": {"old": 1, "deep": {"a": 1, "b": 2}, "conditions": [foreign], "observedGeneration": 2}});
         let patch = changed(&object, &json!({"status": {"deep": {"a": 1, "c": 3}}})).unwrap();
         assert_eq!(patch, json!({"old": null, "deep": {"b": null, "c": 3}, "observedGeneration": 3}));
+    }
+
+    #[test]
+    fn why_a_hook_can_not_run_is_a_condition_beside_the_others_that_goes_without_a_trace() {
+        let (foreign, why) = (json!({"type": "Paused", "status": "False"}), Some((KIND_MISSING, "no kind")));
+        let object = json!({"status": {"conditions": [foreign]}});
+        let ours = json!({"type": "Stalled", "status": "True", "reason": "KindMissing", "message": "no kind", "lastTransitionTime": "now"});
+        assert_eq!(stalled(&object, why, "now"), Some(json!({"conditions": [foreign, ours]})));
+        assert_eq!(stalled(&json!({}), why, "now"), Some(json!({"conditions": [ours]})));
+        let object = json!({"status": {"conditions": [ours, foreign]}});
+        assert_eq!(stalled(&object, why, "later"), None);
+        assert_eq!(stalled(&object, None, "later"), Some(json!({"conditions": [foreign]})));
+        // What a hook says under this name is its own.
+        let theirs =
+            json!({"status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "Full"}]}});
+        assert_eq!((stalled(&theirs, None, "now"), stalled(&json!({}), None, "now")), (None, None));
     }
 
     #[test]

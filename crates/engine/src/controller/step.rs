@@ -74,6 +74,7 @@ impl Controller {
                 Pass::Status(wanted, written) => self.status_written(around, key, wanted, written, answer),
                 Pass::Pruning(wanted, pruning) => self.prune(around.lower.cx, key, wanted, pruning, answer),
                 Pass::Unfinalizing => self.finalizer_removed(key, answer),
+                Pass::Stalling => self.stalled(key, answer),
             };
             match go {
                 Go::On(pass) => self.set_pass(key, pass),
@@ -103,7 +104,8 @@ impl Controller {
     fn begin(&mut self, around: &mut Surroundings<'_, '_>, key: &Key) -> Go {
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let (is_finalize, generation) = (parent.metadata.is_deleting(), parent.metadata.generation);
-        let finalizer = self.binding.finalizer.as_deref();
+        let finalizer = self.binding.finalizer.clone();
+        let finalizer = finalizer.as_deref();
         let has_finalizer = finalizer.is_some_and(|name| parent.metadata.has_finalizer(name));
         let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
         if is_finalize && (!has_finalizer || is_released) {
@@ -114,9 +116,11 @@ impl Controller {
             return Go::Stop(Pass::Idle, Step::Wait(reason));
         };
         let broken = around.modules.broken_version(&hook.id);
-        if let Some(reason) = self.obstacle(is_finalize).or(broken) {
-            return Go::Stop(Pass::Idle, Step::Wait(reason.to_string()));
+        let obstacle = self.obstacle(is_finalize).or(broken);
+        if let Some(go) = self.held_up(around.config, around.lower.cx, key, obstacle) {
+            return go;
         }
+        let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         if let Some(finalizer) = finalizer.filter(|_| !has_finalizer) {
             let version = parent.metadata.resource_version.clone();
             let added_to = self.keys.get(key).and_then(|state| state.finalizer_added_to.as_ref());
@@ -172,7 +176,8 @@ impl Controller {
         Go::Stop(Pass::Process(Box::new(process)), Step::Write(run, Box::new(effect)))
     }
 
-    fn write(&self, cx: &mut Context, patches: Vec<ObjectPatch>) -> Step {
+    /// Returns the step that changes objects as the hook.
+    pub(super) fn write(&self, cx: &mut Context, patches: Vec<ObjectPatch>) -> Step {
         let (run, author) = (cx.ids.run(), PatchAuthor::Hook(self.id.hook.clone()));
         Step::Write(run, Box::new(Effect::PatchObjects { run, author, patches: patches.into() }))
     }

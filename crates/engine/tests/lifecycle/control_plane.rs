@@ -251,17 +251,25 @@ impl ControlPlane {
         let spec = Arc::clone(&self.monitors[&monitor]);
         let kind = spec.selection.kind.clone();
         if self.missing_kinds.contains(&kind) {
-            return self.come(1, Coming::Event(Event::KindVanished { monitor, kind }));
+            return self.come_next(Event::KindVanished { monitor, kind });
         }
         let objects =
             self.objects.iter().filter(|((of, _), object)| *of == kind && is_selected(&spec, object));
         let objects = objects.map(|((_, key), object)| (key.clone(), item(object))).collect();
-        // What changes before it is told comes later.
-        self.pending.insert(
-            (self.now, self.next_seq),
-            Coming::Event(Event::Listed { lists: vec![(monitor, objects)] }),
-        );
+        self.come_next(Event::Listed { lists: vec![(monitor, objects)] });
+    }
+
+    /// Has a watch tell something now: what changes later is told later.
+    fn come_next(&mut self, event: Event) {
+        self.pending.insert((self.now, self.next_seq), Coming::Event(event));
         self.next_seq += 1;
+    }
+
+    /// Takes a kind away, with all objects of it.
+    pub(crate) fn lose(&mut self, kind: &str) {
+        self.missing_kinds.insert(kind.to_owned());
+        self.objects.retain(|(of, _), _| of != kind);
+        self.relist();
     }
 
     /// Makes a kind known that was missing.
@@ -270,7 +278,7 @@ impl ControlPlane {
         let waiting: Vec<MonitorId> =
             self.monitors.iter().filter(|(_, spec)| spec.selection.kind == kind).map(|(id, _)| *id).collect();
         for monitor in waiting {
-            self.send(Event::KindAppeared { monitor });
+            self.come_next(Event::KindAppeared { monitor });
             self.list(monitor);
         }
     }
@@ -309,6 +317,9 @@ impl ControlPlane {
         let address = (target.kind.clone(), key.clone());
         let known = self.objects.get(&address).cloned();
         match (&patch.operation, known) {
+            _ if self.missing_kinds.contains(&target.kind) => {
+                Err(format!("kind {} does not exist", target.kind))
+            }
             (Operation::ApplyChild { object }, Some(known)) if !is_child_of_same(&known, object) => {
                 Err(format!("{key} is there already, and is not a child of it"))
             }

@@ -171,6 +171,55 @@ fn a_namespace_that_is_being_deleted_is_waited_for_and_no_failure() {
 }
 
 #[test]
+fn that_a_kind_is_missing_is_a_condition_and_an_event_of_each_object_while_it_lasts() {
+    let mut plane = ControlPlane::new(&controller(), sites);
+    plane.missing_kinds.insert("Service".to_owned());
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(3);
+    assert!(plane.announcements.is_empty(), "modules may bring it");
+    // Somebody else is faster once.
+    plane.refusals.push_back(Some("conflict"));
+    plane.run_for(60);
+    let stalled = |plane: &ControlPlane, name: &str| {
+        let conditions = plane.get("Site", name).unwrap()["status"]["conditions"].clone();
+        conditions.as_array().into_iter().flatten().map(|one| one["message"].to_string()).collect::<String>()
+    };
+    assert_eq!(stalled(&plane, "a"), "\"kind Service does not exist yet\"");
+    let condition = plane.get("Site", "a").unwrap()["status"]["conditions"][0].clone();
+    let fields = [&condition["type"], &condition["status"], &condition["reason"]];
+    assert_eq!(fields, ["Stalled", "True", "KindMissing"]);
+    // One that comes later is told at once, and what is told once is not written again, by another process either.
+    site(&mut plane, "b", json!({"maps": ["y"]}));
+    plane.run_for(2);
+    assert_eq!(stalled(&plane, "b"), stalled(&plane, "a"));
+    assert_eq!(reasons(&plane), ["ReconcileWaiting"; 2]);
+    assert_eq!(plane.run_for(3_600), [""; 0]);
+    plane.restart();
+    assert_eq!(plane.run_for(3_600), [""; 0]);
+    plane.announcements.clear();
+    plane.bring("Service");
+    plane.run_for(10);
+    assert_eq!((stalled(&plane, "a"), stalled(&plane, "b")), (String::new(), String::new()));
+    assert_eq!(reasons(&plane), ["ReconcileRecovered"; 2]);
+    assert_eq!((plane.children("a"), plane.children("b"), plane.has_work()), (vec!["x"], vec!["y"], false));
+}
+
+#[test]
+fn a_kind_without_conditions_waits_as_well() {
+    let mut plane = ControlPlane::new(&controller(), sites);
+    plane.missing_kinds.insert("Service".to_owned());
+    plane.refusals.push_back(Some("status.conditions: unknown field"));
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    assert_eq!(plane.run_for(3_600), [""; 0]);
+    assert_eq!((reasons(&plane), plane.failures), (vec!["ReconcileWaiting"], 0));
+    plane.bring("Service");
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
 fn that_an_object_is_finalized_that_is_not_being_deleted_has_no_effect_and_is_told() {
     #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
     fn hook(context: &Value) -> Result<Value, &'static str> {

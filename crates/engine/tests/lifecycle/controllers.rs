@@ -243,7 +243,7 @@ fn a_key_waits_for_kinds_that_do_not_exist_and_says_for_which() {
     plane.missing_kinds.insert("Service".to_owned());
     plane.run_for(1);
     site(&mut plane, "a", json!({"maps": ["x"]}));
-    assert_eq!(plane.run_for(60), [""; 0]);
+    assert_eq!(plane.run_for(3), [""; 0]);
     let queues = plane.engine.view().queues;
     let task = queues.iter().flat_map(|queue| &queue.tasks).next().unwrap();
     assert_eq!(task.waits_for.as_deref(), Some("kind Service does not exist yet"));

@@ -1,5 +1,5 @@
 //! Random lives of objects whose controller is a hook: edits by others, refused writes, lost answers, failures of the hook,
-//! deletions, broken watches and restarts at any moment.
+//! deletions, kinds that go and come, broken watches and restarts at any moment.
 //!
 //! While they live (`ControlPlane`): no key runs twice at once, no child that its parent wants is deleted, no object is let go
 //! before its hook said that it is finalized, and none is finalized after that. At rest all is as the hook said.
@@ -84,7 +84,7 @@ impl Life {
     fn act(&mut self) {
         let name = self.site();
         let site = ("Site".to_owned(), Key::new("ns", name));
-        match self.random.below(14) {
+        match self.random.below(15) {
             0..=3 => {
                 let spec = self.spec(name);
                 let new = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": name, "namespace": "ns"}});
@@ -127,8 +127,10 @@ impl Life {
                 let drawn = usize::try_from(self.random.below(3)).unwrap();
                 self.plane.refusals.push_back(refusal[drawn]);
             }
-            _ if self.chance(3) => self.plane.restart(),
-            _ => self.plane.relist(),
+            13 if self.chance(3) => self.plane.restart(),
+            13 => self.plane.relist(),
+            _ if self.plane.missing_kinds.is_empty() => self.plane.lose("Service"),
+            _ => self.plane.bring("Service"),
         }
     }
 
@@ -158,6 +160,8 @@ impl Life {
                 continue;
             }
             assert_eq!(object["metadata"]["finalizers"], json!(["example.com/site"]), "seed {seed}: {key}");
+            let stalled = object["status"]["conditions"].as_array().map_or(0, Vec::len);
+            assert_eq!(stalled, 0, "seed {seed}: {key} does not wait for a kind");
             assert_eq!(
                 object["status"]["observedGeneration"], object["metadata"]["generation"],
                 "seed {seed}: {key}"
@@ -198,6 +202,7 @@ fn whatever_happens_objects_become_what_their_hook_says() {
                 life.plane.run_for_millis(millis);
             }
             life.plane.refusals.clear();
+            life.plane.bring("Service");
             life.free();
             // The longest wait is five minutes and a quarter.
             life.plane.run_for(400);
