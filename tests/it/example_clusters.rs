@@ -1,7 +1,6 @@
-//! Hosted clusters with what the files of their tests can't show: each moment of a roll-out, metrics, rights, refused writes, kills
-//! at each write, kinds that come late, and Secrets that stay secret.
+//! Hosted clusters with what the files of their tests can't show: each moment of a roll-out, metrics, refused writes, and kinds that
+//! come late.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -10,7 +9,6 @@ use std::time::{Duration, Instant};
 use addon_operator::app;
 use apiserver::{ApiServer, FaultPlan};
 use http::Method;
-use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -19,19 +17,14 @@ use tokio::sync::watch;
 
 use crate::support::DEADLINE;
 use crate::support::files::{copy, root};
-use crate::support::in_process::{Cluster, ask_socket, observed};
-use crate::support::kills::{Moment, killed};
+use crate::support::in_process::Cluster;
 use crate::support::program::get as http_get;
-use crate::support::rights::{Request, manifests};
 use crate::support::server::{get, ok};
 
 pub(crate) const CLUSTERS: &str = "/apis/hypershift.openshift.io/v1alpha1/namespaces/clusters/hostedclusters";
 pub(crate) const POOLS: &str = "/apis/hypershift.openshift.io/v1alpha1/namespaces/clusters/nodepools";
 pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const EXAMPLE: &str = "examples/300-hypershift/modules";
-
-/// How many writes a part of a life takes at most.
-const AT_MOST: usize = 200;
+pub(crate) const EXAMPLE: &str = "examples/300-hypershift/modules";
 
 /// An operator with the modules of the example.
 pub(crate) struct World {
@@ -40,6 +33,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
+        let world = Self::on(ApiServer::builder());
+        for name in ["ops", "clusters"] {
+            world.post("/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+        }
+        world
+    }
+
+    /// Returns one with a cluster that is set up like this.
+    pub(crate) fn on(server: apiserver::Builder) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("global-hooks")).unwrap();
         copy(&root().join(EXAMPLE), dir.path());
@@ -56,12 +58,8 @@ impl World {
                 fs::write(hook, text.replace("/shell_lib.sh", library.to_str().unwrap())).unwrap();
             }
         }
-        let server = ApiServer::builder().simulate(Duration::ZERO).build().unwrap();
-        let world = Self { cluster: Cluster { dir, server } };
-        for name in ["ops", "clusters"] {
-            world.post("/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
-        }
-        world
+        let server = server.simulate(Duration::ZERO).impersonation().build().unwrap();
+        Self { cluster: Cluster { dir, server } }
     }
 
     pub(crate) async fn post(&self, path: &str, object: Value) -> Value {
@@ -85,12 +83,44 @@ impl World {
                 return found;
             }
             assert!(begun.elapsed() < 2 * DEADLINE, "{path} is {found:#}");
-            tokio::task::yield_now().await;
+            self.changed(path, &found).await;
         }
     }
 
+    /// Waits until what is at `path` is another than this, a second at most.
+    async fn changed(&self, path: &str, seen: &Value) {
+        let parts: Vec<&str> = path.trim_start_matches("/apis/").trim_start_matches('/').split('/').collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            [group, version, rest @ ..] => (*group, *version, rest),
+            _ => panic!("{path} is no path of an object"),
+        };
+        let of = |plural: &str| ApiResource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            api_version: if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") },
+            kind: String::new(),
+            plural: plural.to_owned(),
+        };
+        let client = self.cluster.client();
+        let (api, name): (Api<DynamicObject>, &str) = match rest {
+            ["namespaces", namespace, plural, name] => {
+                (Api::namespaced_with(client, namespace, &of(plural)), name)
+            }
+            [plural, name] => (Api::all_with(client, &of(plural)), name),
+            // A list has no name to watch.
+            _ => return tokio::task::yield_now().await,
+        };
+        let is_other = |object: Option<&DynamicObject>| {
+            let version = object.and_then(|object| object.metadata.resource_version.as_deref());
+            version != seen["metadata"]["resourceVersion"].as_str()
+        };
+        let change = kube::runtime::wait::await_condition(api, name, is_other);
+        let _ = tokio::time::timeout(Duration::from_secs(1), change).await;
+    }
+
     /// Waits until the kinds of the example are served.
-    async fn kinds(&self) {
+    pub(crate) async fn kinds(&self) {
         for name in ["hostedclusters", "nodepools"] {
             let path = format!("{CRDS}/{name}.hypershift.openshift.io");
             self.settled(&path, |crd| !crd["status"]["conditions"].is_null()).await;
@@ -99,6 +129,11 @@ impl World {
 
     pub(crate) async fn create(&self, name: &str, spec: Value) {
         self.kinds().await;
+        self.begin(name, spec).await;
+    }
+
+    /// Creates a cluster whose kind is there.
+    pub(crate) async fn begin(&self, name: &str, spec: Value) {
         let mut all = json!({"release": {"image": "registry.local/release:1.0"}, "initialComputeReplicas": 1, "infraID": name});
         all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
         let object = json!({
@@ -108,7 +143,7 @@ impl World {
         self.post(CLUSTERS, object).await;
     }
 
-    async fn ready(&self, name: &str) {
+    pub(crate) async fn ready(&self, name: &str) {
         self.settled(&format!("{CLUSTERS}/{name}"), |cluster| cluster["status"]["ready"] == true).await;
         self.settled(&format!("{POOLS}/{name}"), |pool| pool["status"]["nodeCount"] == 1).await;
     }
@@ -126,7 +161,7 @@ impl World {
         self.gone("demo").await;
     }
 
-    async fn asked(&self, port: u16, path: &'static str) -> String {
+    pub(crate) async fn asked(&self, port: u16, path: &'static str) -> String {
         let port = port.to_string();
         tokio::task::spawn_blocking(move || http_get(&port, path)).await.unwrap()
     }
@@ -290,101 +325,6 @@ async fn the_hooks_count_clusters_and_machines_in_metrics() {
     operator.stop().await;
 }
 
-/// Returns the rights that a request needs. What server-side apply makes needs both.
-fn rights(request: &Request) -> Vec<(String, String, String)> {
-    let (group, verb) = (request.text("group").to_owned(), request.text("verb").to_owned());
-    let name = request.text("resource").to_owned();
-    match request.text("subresource") {
-        "" if verb == "patch" => {
-            vec![(group.clone(), name.clone(), verb), (group, name, "create".to_owned())]
-        }
-        "" => vec![(group, name, verb)],
-        part => vec![(group, format!("{name}/{part}"), verb)],
-    }
-}
-
-/// Returns what the chart of the example makes for the operator's account.
-fn access() -> Vec<Value> {
-    let rendered = Command::new(env!("CARGO_BIN_EXE_addon-operator"))
-        .args(["template", "hypershift-operator"])
-        .arg(root().join(EXAMPLE).join("020-hypershift-operator"))
-        .args(["--set", "hypershiftOperator.access.create=true"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(rendered.stdout).unwrap();
-    let chart: Vec<Value> =
-        values::yaml::parse_all(&text).unwrap().into_iter().filter(|object| !object.is_null()).collect();
-    assert_eq!(chart.len(), 2, "{text}");
-    chart
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_role_of_the_chart_is_what_hosted_clusters_need_and_no_more() {
-    let world = World::new().await;
-    let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
-    let sink = Arc::clone(&seen);
-    let client = observed(&world.cluster.server, "ops", move |request| {
-        sink.lock().unwrap().extend(Request::of_client(request, "ops"));
-    });
-    let (shutdown, ended) = watch::channel(false);
-    let running = tokio::spawn(app::run(world.cluster.around(client, false, ended, &[]), drop));
-    let secret = json!({
-        "metadata": {"name": "pull", "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
-        "data": {".dockerconfigjson": "e30="},
-    });
-    world.post("/api/v1/namespaces/clusters/secrets", secret).await;
-    world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
-    world.ready("demo").await;
-    world
-        .patch(&format!("{POOLS}/demo"), json!({"spec": {"platform": {"aws": {"instanceType": "large"}}}}))
-        .await;
-    // A wrong one, so that there is an Event.
-    let held = json!({"metadata": {"name": "control-plane-operator", "namespace": "clusters-other"}, "spec": {
-        "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
-    world.post("/api/v1/namespaces", json!({"metadata": {"name": "clusters-other"}})).await;
-    world.post("/apis/apps/v1/namespaces/clusters-other/deployments", held).await;
-    world.create("other", json!({})).await;
-    let is_told = |events: &Value| {
-        let mut all = events["items"].as_array().into_iter().flatten();
-        all.any(|event| event["reason"] == "ReconcileFailed")
-    };
-    world.settled("/api/v1/namespaces/clusters/events", is_told).await;
-    world.delete(&format!("{CLUSTERS}/demo")).await;
-    world.gone("demo").await;
-    shutdown.send_replace(true);
-    running.await.unwrap().unwrap();
-    let chart = access();
-    let installation = manifests();
-    let all: Vec<Value> = installation.iter().chain(&chart).cloned().collect();
-    let seen = seen.lock().unwrap();
-    let refused: BTreeSet<String> =
-        seen.iter().filter(|request| !request.is_allowed(&all)).map(ToString::to_string).collect();
-    let used: BTreeSet<(String, String, String)> = seen.iter().flat_map(rights).collect();
-    let texts = |list: &Value| -> Vec<String> {
-        list.as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
-    };
-    let mut idle = Vec::new();
-    for rule in chart[0]["rules"].as_array().unwrap() {
-        let group = rule["apiGroups"][0].as_str().unwrap().to_owned();
-        for resource in texts(&rule["resources"]) {
-            for verb in texts(&rule["verbs"]) {
-                let right = (group.clone(), resource.clone(), verb);
-                // The Cluster owns both, so they are collected with it; where there is no Cluster API, they are deleted. And a
-                // definition that changes is patched.
-                let is_of_other_lives = match right.2.as_str() {
-                    "delete" => ["hostedcontrolplanes", "externalinfraclusters"].contains(&right.1.as_str()),
-                    "patch" => right.1 == "customresourcedefinitions",
-                    _ => false,
-                };
-                if !used.contains(&right) && !is_of_other_lives {
-                    idle.push(right);
-                }
-            }
-        }
-    }
-    assert!(refused.is_empty() && idle.is_empty(), "not allowed: {refused:#?}\nnot needed: {idle:#?}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_lives_and_goes_when_every_fourth_write_is_refused() {
     let world = World::new().await;
@@ -440,131 +380,38 @@ async fn without_the_kinds_of_the_cluster_api_clusters_wait_for_them_and_say_so(
         }
         assert!(begun.elapsed() < DEADLINE, "{queue}");
     }
+    let stalled = |cluster: &Value| -> Option<Value> {
+        let conditions = cluster["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.into_iter().find(|condition| condition["type"] == "Stalled")
+    };
+    let path = format!("{CLUSTERS}/demo");
+    let waiting = world.settled(&path, |cluster| stalled(cluster).is_some()).await;
+    let condition = stalled(&waiting).unwrap();
+    assert_eq!((&condition["status"], &condition["reason"]), (&json!("True"), &json!("KindMissing")));
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.contains("cluster.x-k8s.io") && message.ends_with("does not exist yet"), "{message}");
+    let is_told = |events: &Value| {
+        let mut all = events["items"].as_array().into_iter().flatten();
+        all.any(|event| event["reason"] == "ReconcileWaiting" && event["involvedObject"]["name"] == "demo")
+    };
+    world.settled("/api/v1/namespaces/clusters/events", is_told).await;
+    // What needs no such kind goes on.
+    let stray = json!({"apiVersion": "hypershift.openshift.io/v1alpha1", "kind": "ExternalInfraCluster",
+        "metadata": {"name": "stray", "namespace": "clusters"}, "spec": {}});
+    let stray_path = CLUSTERS.replace("hostedclusters", "externalinfraclusters");
+    world.post(&stray_path, stray).await;
+    world.settled(&format!("{stray_path}/stray"), |stray| stray["status"]["ready"] == false).await;
     for text in texts {
         world.post(CRDS, values::yaml::parse_all(&text).unwrap().remove(0)).await;
     }
     world.ready("demo").await;
+    world.settled(&path, |cluster| stalled(cluster).is_none()).await;
     // A finalizer that somebody takes away comes back.
     world.patch(&format!("{CLUSTERS}/demo"), json!({"metadata": {"finalizers": null}})).await;
     let is_back =
         |cluster: &Value| cluster["metadata"]["finalizers"] == json!(["hypershift.openshift.io/finalizer"]);
     world.settled(&format!("{CLUSTERS}/demo"), is_back).await;
     operator.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_copied_secret_holds_is_in_no_condition_event_or_picture() {
-    const TOKEN: &str = "cGxlYXNlLWRvLW5vdC10ZWxs";
-    let world = World::new().await;
-    let operator = world.cluster.start(&[]).await;
-    let secret = json!({
-        "metadata": {"name": "pull", "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
-        "data": {".dockerconfigjson": TOKEN},
-    });
-    world.post("/api/v1/namespaces/clusters/secrets", secret).await;
-    // Somebody else has an object with the name of a copy: the copy is refused.
-    world.post("/api/v1/namespaces", json!({"metadata": {"name": "clusters-demo"}})).await;
-    world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
-    let events: Api<Event> = Api::all(world.cluster.client());
-    let begun = Instant::now();
-    while events
-        .list(&ListParams::default())
-        .await
-        .unwrap()
-        .items
-        .iter()
-        .all(|event| event.reason.as_deref() != Some("ReconcileFailed"))
-    {
-        assert!(begun.elapsed() < DEADLINE);
-    }
-    world.delete("/api/v1/namespaces/clusters-demo").await;
-    world.ready("demo").await;
-    let copy =
-        get(&world.cluster.server, "/api/v1/namespaces/clusters-demo/secrets/pull-secret").await.unwrap();
-    assert_eq!(copy["data"][".dockerconfigjson"], TOKEN);
-    let told = serde_json::to_string(&events.list(&ListParams::default()).await.unwrap()).unwrap();
-    let cluster = get(&world.cluster.server, &format!("{CLUSTERS}/demo")).await.unwrap().to_string();
-    let mut pictures = vec![told, cluster];
-    for path in ["/queue", "/metrics", "/"] {
-        pictures.push(world.asked(operator.port, path).await);
-    }
-    for path in ["/queue/list.json", "/journal.json", "/status.json"] {
-        pictures.push(ask_socket(&world.cluster, path));
-    }
-    for picture in pictures {
-        assert!(!picture.contains(TOKEN) && !picture.contains("please-do-not-tell"), "{picture}");
-    }
-    operator.stop().await;
-}
-
-/// What the operator is at when it is killed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Work {
-    Create,
-    Delete,
-}
-
-async fn done(world: &World, work: Work) {
-    match work {
-        Work::Create => world.ready("demo").await,
-        Work::Delete => world.gone("demo").await,
-    }
-}
-
-/// Does `work` with a kill at each of these writes, a new operator after each, then to its end. Returns how many kills there were.
-async fn struck(work: Work, moment: Moment, numbers: impl IntoIterator<Item = usize>) -> usize {
-    let world = World::new().await;
-    let operator = world.cluster.start(&[]).await;
-    world.create("demo", json!({})).await;
-    if work == Work::Delete {
-        world.ready("demo").await;
-        operator.stop().await;
-        world.delete(&format!("{CLUSTERS}/demo")).await;
-    } else {
-        // Only the kinds are there.
-        operator.stop().await;
-    }
-    let mut kills = 0;
-    for number in numbers {
-        if !killed(&world.cluster, &[], (number, moment), async || done(&world, work).await).await {
-            break;
-        }
-        kills += 1;
-    }
-    let operator = world.cluster.start(&[]).await;
-    done(&world, work).await;
-    if work == Work::Create {
-        let machines = "/apis/cluster.x-k8s.io/v1alpha4/namespaces/clusters-demo/machines";
-        let machines = get(&world.cluster.server, machines).await.unwrap();
-        assert_eq!(machines["items"].as_array().unwrap().len(), 1, "{work:?} {moment:?}: {machines:#}");
-        world.delete(&format!("{CLUSTERS}/demo")).await;
-        world.gone("demo").await;
-    }
-    operator.stop().await;
-    kills
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn c12_a_life_goes_on_under_kills_that_come_later_each_time() {
-    for (work, moment) in [(Work::Create, Moment::After), (Work::Delete, Moment::Before)] {
-        let kills = struck(work, moment, (1..).step_by(11)).await;
-        assert!(kills >= 2, "{work:?} {moment:?}: {kills} kills");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "a life for each write takes minutes"]
-async fn c12_a_kill_at_any_write_of_a_life_changes_no_end() {
-    for work in [Work::Create, Work::Delete] {
-        for moment in [Moment::Before, Moment::After] {
-            let mut writes = 0;
-            while struck(work, moment, [writes + 1]).await == 1 {
-                writes += 1;
-                assert!(writes < AT_MOST, "{work:?} takes more writes than expected");
-            }
-            assert!(writes >= 10, "{work:?}, {moment:?}: only {writes} writes were hit");
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

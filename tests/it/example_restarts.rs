@@ -53,10 +53,15 @@ impl World {
     }
 
     fn start(&self) -> Running {
+        self.start_with(&[])
+    }
+
+    fn start_with(&self, environment: &[(&str, &str)]) -> Running {
         let mut command = self.place.command(&["start", "--debug-unix-socket", "socket", "--tmp-dir", "tmp"]);
         command.env("KUBE_CONFIG", self.place.path().join("kubeconfig"));
         command.env("ADDON_OPERATOR_NAMESPACE", "addon-operator");
         command.env("ADDON_OPERATOR_LISTEN_PORT", "0").env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1");
+        command.envs(environment.iter().copied());
         let mut running = Running::start(command);
         running.wait("listening on");
         running
@@ -79,15 +84,21 @@ impl World {
     }
 
     async fn create_cluster(&self) {
+        self.create_cluster_with(json!({})).await;
+    }
+
+    async fn create_cluster_with(&self, more: Value) {
         let crds = self.api("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "");
         settled(&crds, "hostedclusters.hypershift.openshift.io", |crd| {
-            !crd["status"]["conditions"].is_null()
+            let conditions = crd["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            conditions.iter().any(|its| its["type"] == "Established" && its["status"] == "True")
         })
         .await;
-        let cluster = json!({
+        let mut cluster = json!({
             "apiVersion": "hypershift.openshift.io/v1alpha1", "kind": "HostedCluster", "metadata": {"name": "demo", "namespace": "clusters"},
             "spec": {"release": {"image": "registry.local/release:1.0"}, "initialComputeReplicas": 2, "infraID": "demo-x1"},
         });
+        cluster["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.create(&self.hypershift("HostedCluster", "clusters"), cluster).await;
     }
 
@@ -148,5 +159,77 @@ async fn c15_each_kind_of_a_hosted_cluster_has_a_queue_of_its_own() {
     assert_eq!(code, 0);
     for queue in ["hosted-cluster", "node-pool", "hcp", "eic"] {
         assert!(queues(&log, queue), "{queue} is not in the log");
+    }
+}
+
+/// What the Secrets of a cluster hold, and how that is written in them.
+const HELD: [(&str, &str, &str, &str); 3] = [
+    ("pullSecret", ".dockerconfigjson", "do-not-tell-the-registry", "ZG8tbm90LXRlbGwtdGhlLXJlZ2lzdHJ5"),
+    ("sshKey", "id_rsa.pub", "ssh-rsa do-not-tell-the-key", "c3NoLXJzYSBkby1ub3QtdGVsbC10aGUta2V5"),
+    ("providerCreds", "credentials", "do-not-tell-the-cloud", "ZG8tbm90LXRlbGwtdGhlLWNsb3Vk"),
+];
+
+#[tokio::test]
+async fn what_secrets_of_a_cluster_hold_is_in_no_log_line_answer_event_or_object_of_its_whole_life() {
+    let world = World::new().await;
+    let mut operator = world.start_with(&[("LOG_LEVEL", "trace")]);
+    for (field, key, _, encoded) in HELD {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "data": {key: encoded},
+            "metadata": {"name": field.to_lowercase(), "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
+        });
+        world.create(&world.api("", "v1", "Secret", "clusters"), secret).await;
+    }
+    // A namespace of somebody else is in the way: that fails, with the Secrets among what was asked for.
+    let namespaces = world.api("", "v1", "Namespace", "");
+    world
+        .create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}))
+        .await;
+    let named = HELD.map(|(field, ..)| (field.to_owned(), json!({"name": field.to_lowercase()})));
+    world.create_cluster_with(Value::Object(named.into_iter().collect())).await;
+    let mut lines = vec![operator.wait("is there already")];
+    namespaces.delete(SPACE, &DeleteParams::default()).await.unwrap();
+    world.is_ready().await;
+    let copies = world.api("", "v1", "Secret", SPACE);
+    for (name, (_, key, _, encoded)) in ["pull-secret", "ssh-key", "provider-creds"].into_iter().zip(HELD) {
+        settled(&copies, name, |copy| copy["data"][key] == encoded).await;
+    }
+    // What everybody may read while it lives, and when it is gone.
+    let told = async || {
+        let mut told = Vec::new();
+        for (group, version, kind) in [
+            ("", "v1", "Event"),
+            ("", "v1", "ConfigMap"),
+            ("apps", "v1", "Deployment"),
+            ("cluster.x-k8s.io", "v1alpha4", "Cluster"),
+            ("hypershift.openshift.io", "v1alpha1", "HostedCluster"),
+            ("hypershift.openshift.io", "v1alpha1", "HostedControlPlane"),
+            ("hypershift.openshift.io", "v1alpha1", "NodePool"),
+        ] {
+            let all = world.api(group, version, kind, "").list(&ListParams::default()).await.unwrap();
+            told.push(serde_json::to_string(&all).unwrap());
+        }
+        for question in
+            [&["status"][..], &["queue", "list"], &["journal"], &["why", "module", "hypershift-operator"]]
+        {
+            let socket = ["--debug-unix-socket", "socket"];
+            told.push(world.place.ask(&[question, &socket].concat()).1);
+        }
+        told
+    };
+    let mut all = told().await;
+    let clusters = world.hypershift("HostedCluster", "clusters");
+    clusters.delete("demo", &DeleteParams::default()).await.unwrap();
+    settled(&clusters, "demo", Value::is_null).await;
+    all.extend(told().await);
+    operator.terminate();
+    let (code, log) = operator.end();
+    assert_eq!(code, 0);
+    assert!(log.len() > 50 && log.iter().any(|line| line.contains("hosted-cluster")), "{log:#?}");
+    lines.extend(log);
+    for text in all.iter().chain(&lines) {
+        for (_, _, plain, encoded) in HELD {
+            assert!(!text.contains(plain) && !text.contains(encoded), "{text}");
+        }
     }
 }
