@@ -1,4 +1,4 @@
-//! Releases against a real API server, side by side with the real `helm`, and module sources.
+//! Releases against a real API server, side by side with the real `helm`, module sources, and hosted clusters.
 //!
 //! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
 #![expect(
@@ -9,8 +9,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod hosted_clusters;
 mod random;
 mod sources;
+mod stand_in;
 
 use std::collections::BTreeMap;
 use std::process::Command;
