@@ -189,3 +189,114 @@ async fn a_token_is_had_with_the_password_and_goes_to_the_registry_only() {
     assert!(!object.contains("hunter2") && !object.contains("abc"), "{object}");
     operator.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_that_is_pushed_again_waits_for_a_person() {
+    let world = World::new().await;
+    let registry = Registry::open(&world.repository);
+    registry.tags("alpha", &["0.1.0", "0.2.0"]);
+    registry.push("alpha", "0.1.0", &alpha("0.1.0"));
+    let operator = world.start().await;
+    apply(&world, &registry.url(""), json!({})).await;
+    world.synced("Chart", "alpha-corp").await;
+    let look = async |number: &str| {
+        world.repository.asked();
+        world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": number})).await;
+    };
+    let other = alpha("0.1.0-other");
+    registry.push("alpha", "0.1.0", &other);
+    look("1").await;
+    let changed = |object: &Value| {
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().find(|condition| condition["type"] == "DigestChanged").cloned()
+    };
+    let told = world.settled("Chart", "alpha-corp", |object| changed(object).is_some()).await;
+    let said = changed(&told).unwrap()["message"].to_string();
+    for digest in [digest(&alpha("0.1.0")), digest(&other)] {
+        assert!(said.contains(&digest), "{said}");
+    }
+    let asked = world.repository.asked();
+    assert!(
+        asked.iter().all(|(path, _)| !path.contains("/blobs/") && !path.ends_with("/0.2.0")),
+        "{asked:?}"
+    );
+    let part = world.map("helm-pkg-corp-alpha-0.1.0-1").await.unwrap();
+    let of = |part: &Value| part["metadata"]["annotations"]["addon-operator.io/digest"].clone();
+    assert_eq!(of(&part), format!("sha256:{}", digest(&alpha("0.1.0"))));
+    world.annotate("Chart", "alpha-corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    let taken = format!("sha256:{}", digest(&other));
+    world.cluster.settled("helm-pkg-corp-alpha-0.1.0-1", |part| of(part) == *taken).await;
+    world.settled("Chart", "alpha-corp", |object| changed(object).is_none()).await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_of_a_registry_is_as_old_as_its_manifest_says() {
+    let world = World::new().await;
+    let module = "chart: {repository: corp, name: alpha, version: '~0.1', minAge: 72h}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-cache/module.yaml", module);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    let registry = Registry::open(&world.repository);
+    registry.tags("alpha", &["0.1.0", "0.1.1", "0.1.2"]);
+    let now = jiff::Timestamp::now().to_string();
+    for (tag, created) in [("0.1.0", Some("2024-01-01T00:00:00Z")), ("0.1.1", Some(&*now)), ("0.1.2", None)] {
+        let packed = alpha(tag);
+        registry.push("alpha", tag, &packed);
+        let mut manifest = manifest(&packed);
+        manifest["annotations"] = json!({"org.opencontainers.image.created": created});
+        registry.put_manifest("alpha", tag, &manifest);
+    }
+    let operator = world.start().await;
+    world
+        .apply(
+            "Repository",
+            "corp",
+            json!({"name": "corp", "url": registry.url(""), "charts": [{"name": "alpha"}]}),
+        )
+        .await;
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;
+    let chart = world.synced("Chart", "module-cache").await;
+    assert_eq!(chart["status"]["resolved"][0]["version"], "0.1.0");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_wants_an_hour_of_rest_gets_it() {
+    let world = World::new().await;
+    let registry = Registry::open(&world.repository);
+    let busy = Reply::Status(429, vec![("retry-after", "3600".to_owned())]);
+    registry.put("alpha/tags/list?n=1000", busy);
+    let operator = world.start().await;
+    apply(&world, &registry.url(""), json!({})).await;
+    let said = world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(said.contains("wants to be left alone for a while (429 Too Many Requests)"), "{said}");
+    // Whoever asks for it at once is told the same, and the registry hears nothing.
+    registry.tags("alpha", &["0.1.0"]);
+    let before = world.object("Repository", "corp").await["metadata"]["resourceVersion"].clone();
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.apply("Chart", "mine", json!({"name": "alpha", "repository": "corp", "versions": ["*"]})).await;
+    world.failed("Chart", "mine", "initChartFailed").await;
+    let asked = world.repository.asked();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_ne!(world.object("Repository", "corp").await["metadata"]["resourceVersion"], before);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_without_tls_is_asked_while_developing_only() {
+    let world = World::new().await;
+    let plain = crate::support::repository::Repository::plain().await;
+    let registry = Registry::open(&plain);
+    registry.tags("alpha", &["0.1.0"]);
+    registry.push("alpha", "0.1.0", &alpha("0.1.0"));
+    let operator = world.start().await;
+    apply(&world, &registry.url(""), json!({})).await;
+    world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert_eq!(plain.asked(), []);
+    operator.stop().await;
+    let mut options = world.options().to_vec();
+    options.push(("source-develop", "true"));
+    let operator = world.cluster.start(&options).await;
+    world.synced("Chart", "alpha-corp").await;
+    operator.stop().await;
+}

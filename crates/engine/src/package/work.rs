@@ -27,6 +27,8 @@ pub struct IndexRequest {
     pub charts: BTreeSet<Arc<str>>,
     /// Those of them that the index which is known does not have.
     pub absent: BTreeSet<Arc<str>>,
+    /// Those of them for which it matters when their versions were published.
+    pub aged: BTreeSet<Arc<str>>,
     /// Whether all other charts are kept, too, as far as they are not too many.
     pub is_open: bool,
     /// What says whether the index is still the one that is kept.

@@ -60,6 +60,8 @@ pub(super) struct Asked {
     pub(super) url: String,
     pub(super) secret: Option<String>,
     pub(super) charts: BTreeSet<Arc<str>>,
+    /// Those for which it matters when their versions were published.
+    pub(super) aged: BTreeSet<Arc<str>>,
     pub(super) is_open: bool,
 }
 
@@ -82,7 +84,8 @@ impl Index {
     pub(super) fn has(&self, asked: &Asked) -> bool {
         let is_whole = self.outcome.as_ref().is_ok_and(|index| index.truncated.is_none());
         let has_named = asked.charts.is_subset(&self.asked.charts) || (self.asked.is_open && is_whole);
-        has_named && (self.asked.is_open || !asked.is_open)
+        let has_times = asked.aged.is_subset(&self.asked.aged);
+        has_named && has_times && (self.asked.is_open || !asked.is_open)
     }
 }
 

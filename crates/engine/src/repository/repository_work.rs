@@ -227,7 +227,10 @@ impl Repositories {
         let wanted = wanted.filter_map(|chart| chart.name().cloned());
         let charts = listed.chain(wanted).filter(|chart| !chart.is_empty()).collect();
         let secret = spec.auth_secret.clone().filter(|secret| !secret.is_empty());
-        Asked { url: spec.url.clone(), secret, charts, is_open: spec.charts.is_empty() }
+        let references = self.modules.values().filter_map(|module| module.reference.as_ref());
+        let aged = references.filter(|its| its.repository == *name && !its.min_age.is_zero());
+        let aged = aged.map(|its| Arc::clone(&its.name)).collect();
+        Asked { url: spec.url.clone(), secret, charts, aged, is_open: spec.charts.is_empty() }
     }
 
     fn repository_status(
@@ -416,6 +419,7 @@ fn index_request(
         // What is not in the index is looked for again when the index is another one.
         charts: asked.charts.clone(),
         absent,
+        aged: asked.aged.clone(),
         is_open: asked.is_open,
         known: known.filter(|known| *known != IndexValidator::default()),
     }

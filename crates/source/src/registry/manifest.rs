@@ -55,6 +55,10 @@ const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const TITLE: &str = "org.opencontainers.image.title";
 const VERSION: &str = "org.opencontainers.image.version";
 
+/// The annotation with the time at which a manifest was made, and how long that may be, in bytes.
+const CREATED: &str = "org.opencontainers.image.created";
+const MAX_TIME: usize = 64;
+
 /// How much of a foreign type is quoted, in characters.
 const QUOTED: usize = 100;
 
@@ -181,6 +185,13 @@ pub fn of_bundle(archive: &Digest, size: u64, title: &str, version: &str) -> Vec
     manifest.to_string().into_bytes()
 }
 
+/// Returns when a manifest was made, as it is written there; `None` if it does not say that.
+pub fn created(manifest: &[u8]) -> Option<String> {
+    let manifest: Value = serde_json::from_slice(manifest).ok()?;
+    let created = text(manifest.get("annotations")?, CREATED);
+    (!created.is_empty() && created.len() <= MAX_TIME).then(|| created.to_owned())
+}
+
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -223,6 +234,15 @@ mod tests {
             read("application/octet-stream", untyped),
             Err(ManifestError::Type("application/octet-stream".into(), CHART))
         );
+    }
+
+    #[test]
+    fn the_time_of_a_manifest_is_read_if_it_has_one() {
+        let with = |time: &str| json!({"annotations": {CREATED: time}}).to_string();
+        assert_eq!(created(with("2026-01-01T00:00:00Z").as_bytes()).as_deref(), Some("2026-01-01T00:00:00Z"));
+        for none in [with(""), with(&"1".repeat(MAX_TIME + 1)), "{}".to_owned(), "x".to_owned()] {
+            assert_eq!(created(none.as_bytes()), None, "{none}");
+        }
     }
 
     #[test]

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use std::collections::BTreeMap;
+
+use chart::semver::Version;
 use serde_json::{Value, json};
 
 use super::reference::version;
 use crate::chart_repository::index;
+use crate::digest::Digest;
 
 /// The most bytes of a page.
 pub const MAX_PAGE: u64 = 4 << 20;
@@ -25,6 +29,15 @@ pub enum TagsError {
     /// There are too many.
     #[error("there are more than {MAX_TAGS} tags, or {MAX_PAGES} pages of them")]
     Many,
+}
+
+/// What the manifest of a tag says of its version.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TagFacts {
+    /// The digest of the archive.
+    pub digest: Option<Digest>,
+    /// When it was pushed, as the manifest writes it.
+    pub created: Option<String>,
 }
 
 /// The tags of a chart that are known so far.
@@ -61,14 +74,33 @@ impl Tags {
         self.tags.iter().filter_map(|tag| version(tag)).collect()
     }
 
-    /// Returns the versions of `chart`, as an index map has them; `url` is the URL of the chart, without a tag. Tags that are no
-    /// versions are left out.
-    pub fn versions(mut self, chart: &str, url: &str) -> Vec<u8> {
+    /// Returns the same, the highest first.
+    pub fn highest(&self) -> Vec<String> {
+        let read = |tag: &String| {
+            let version = version(tag)?;
+            Some((Version::parse(&version).ok()?, version))
+        };
+        let mut versions: Vec<(Version, String)> = self.tags.iter().filter_map(read).collect();
+        // Builds of one version differ in their names only.
+        versions.sort_by(|(a, a_name), (b, b_name)| b.precedence(a).then_with(|| b_name.cmp(a_name)));
+        versions.dedup_by(|(_, a), (_, b)| a == b);
+        versions.into_iter().map(|(_, version)| version).collect()
+    }
+
+    /// Returns the versions of `chart`, as an index map has them, with what is `known` of some; `url` is the URL of the chart,
+    /// without a tag. Tags that are no versions are left out.
+    pub fn versions(mut self, chart: &str, url: &str, known: &BTreeMap<String, TagFacts>) -> Vec<u8> {
         self.tags.sort();
         self.tags.dedup();
         index::list(self.tags.iter().filter_map(|tag| {
             let version = version(tag)?;
-            Some(json!({"name": chart, "version": version, "urls": [format!("{url}:{tag}")]}))
+            let facts = known.get(&version).cloned().unwrap_or_default();
+            let mut entry = json!({"name": chart, "version": version, "urls": [format!("{url}:{tag}")]});
+            if let Some(fields) = entry.as_object_mut() {
+                fields.extend(facts.digest.map(|digest| ("digest".to_owned(), digest.to_string().into())));
+                fields.extend(facts.created.map(|created| ("created".to_owned(), created.into())));
+            }
+            Some(entry)
         }))
     }
 }
@@ -97,12 +129,17 @@ mod tests {
         tags.take(br#"{"tags":null}"#).unwrap();
         tags.take(br#"{"tags":["1.9.0","1.0.0",7]}"#).unwrap();
         assert!(tags.whole_versions().into_iter().eq(["1.0.0", "1.10.0+3", "1.9.0"]));
-        let list: Value = serde_json::from_slice(&tags.versions("web", "oci://a/web")).unwrap();
+        assert_eq!(tags.highest(), ["1.10.0+3", "1.9.0", "1.0.0"]);
+        let digest = Digest::of(b"");
+        let facts =
+            TagFacts { digest: Some(digest.clone()), created: Some("2026-01-01T00:00:00Z".to_owned()) };
+        let known = BTreeMap::from([("1.9.0".to_owned(), facts)]);
+        let list: Value = serde_json::from_slice(&tags.versions("web", "oci://a/web", &known)).unwrap();
         assert_eq!(
             list,
             json!([
                 {"name": "web", "version": "1.10.0+3", "urls": ["oci://a/web:1.10.0_3"]},
-                {"name": "web", "version": "1.9.0", "urls": ["oci://a/web:1.9.0"]},
+                {"name": "web", "version": "1.9.0", "urls": ["oci://a/web:1.9.0"], "digest": digest.to_string(), "created": "2026-01-01T00:00:00Z"},
                 {"name": "web", "version": "1.0.0", "urls": ["oci://a/web:1.0.0"]},
             ])
         );
