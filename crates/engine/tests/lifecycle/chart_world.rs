@@ -40,6 +40,14 @@ pub(crate) struct Charts {
     pub(crate) pins: Pins,
     /// The packages that somebody removed, by the number of their digest.
     pub(crate) lost: BTreeSet<u64>,
+    /// The Charts that versions belong to.
+    owners: BTreeMap<(String, String, String), BTreeSet<String>>,
+    /// The archives whose place others took while they were pinned.
+    aside: BTreeSet<u64>,
+    /// The archives whose place others took. Who kept them hears of it a little later.
+    replaced: BTreeSet<u64>,
+    /// What must not be, and was.
+    pub(crate) wrongs: Vec<String>,
     /// The archives that can't be fetched.
     pub(crate) broken: BTreeSet<String>,
     /// How many indexes were fetched and archives downloaded.
@@ -71,6 +79,54 @@ pub(crate) fn charted_with(files: &Files, config: Config) -> World {
 }
 
 impl Charts {
+    /// Returns whether an archive is there.
+    pub(crate) fn has(&self, wanted: &Digest) -> bool {
+        let mut kept = self.stored.values().chain(&self.aside).filter(|number| !self.lost.contains(number));
+        kept.any(|number| digest(*number) == *wanted)
+    }
+
+    fn is_pinned(&self, number: u64) -> bool {
+        let packages = self.pins.values().flat_map(|pin| std::iter::once(&pin.package).chain(&pin.previous));
+        packages.into_iter().any(|package| package.digest == digest(number))
+    }
+
+    /// Removes what belonged to a Chart only, and what nobody pinned any more.
+    fn forgets_owner(&mut self, chart: &str) {
+        for owners in self.owners.values_mut() {
+            owners.remove(chart);
+        }
+        self.collects();
+    }
+
+    fn collects(&mut self) {
+        let is_wanted = |key: &(String, String, String), number: u64| {
+            self.owners.get(key).is_some_and(|owners| !owners.is_empty()) || self.is_pinned(number)
+        };
+        let gone: Vec<_> = self
+            .stored
+            .iter()
+            .filter(|(key, number)| !is_wanted(key, **number))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in gone {
+            self.stored.remove(&key);
+            self.owners.remove(&key);
+        }
+        self.aside = self.aside.iter().copied().filter(|number| self.is_pinned(*number)).collect();
+    }
+
+    /// Checks what a Chart says of itself.
+    fn checks(&mut self, name: &str, object: &Value) {
+        let lines = object["status"]["resolved"].as_array().cloned().unwrap_or_default();
+        for line in lines {
+            let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
+            let is_there = self.stored.values().chain(&self.lost).chain(&self.aside).chain(&self.replaced);
+            if !is_there.into_iter().any(|number| digest(*number).as_str() == text("digest")) {
+                self.wrongs.push(format!("Chart {name} says that {} is kept", text("version")));
+            }
+        }
+    }
+
     /// Returns why the package of a module can't be read, if somebody removed it.
     pub(crate) fn lost_package(&self, module: &Module) -> Option<Failure> {
         let mut packages = module.package.iter().chain(&module.dependencies.packages);
@@ -144,6 +200,9 @@ impl World {
         let item = Item::unfiltered(object.to_string().into_bytes().into(), true);
         if is_gone {
             self.charts.objects.remove(&key);
+            if kind == "Chart" {
+                self.charts.forgets_owner(name);
+            }
             let uid = object["metadata"]["uid"].clone();
             self.watched(kind, Key::new("", name), true, &Arc::new(item));
             return self.collects_garbage(&uid);
@@ -169,7 +228,10 @@ impl World {
 
     /// Changes an object, as the API server does.
     pub(crate) fn patch_chart(&mut self, run: RunId, patches: &[ObjectPatch]) {
-        let outcome = self.patching.pop_front().unwrap_or(Ok(()));
+        let mut outcome = self.patching.pop_front().unwrap_or(Ok(()));
+        if patches.iter().any(|patch| self.is_stale(patch)) {
+            outcome = Err(Failure::new(FailureKind::Conflict, "it is another one by now"));
+        }
         if outcome.is_ok() {
             for patch in patches {
                 self.patch_chart_object(patch);
@@ -177,6 +239,14 @@ impl World {
         }
         self.in_flight.insert(run, None);
         self.send_in(5, Event::ObjectsPatched { run, outcome });
+    }
+
+    /// Returns whether a patch is for an object as it was before.
+    fn is_stale(&self, patch: &ObjectPatch) -> bool {
+        let Operation::JsonPatch { patch: change } = &patch.operation else { return false };
+        let key = (patch.target.kind.clone(), patch.target.name.clone());
+        let known = self.charts.objects.get(&key);
+        known.is_some_and(|known| known["metadata"]["resourceVersion"] != change[0]["value"])
     }
 
     fn patch_chart_object(&mut self, patch: &ObjectPatch) {
@@ -198,6 +268,9 @@ impl World {
                 let before = object["status"].clone();
                 object["status"] = before;
                 merge(&mut object["status"], &change["status"]);
+                if kind == "Chart" {
+                    self.charts.checks(&name, &object);
+                }
             }
             Operation::MergePatch { patch: change } | Operation::Create { object: change, .. } => {
                 let before = object["spec"].clone();
@@ -207,7 +280,6 @@ impl World {
                 }
             }
             Operation::JsonPatch { patch } => {
-                assert_eq!(patch[0]["value"], object["metadata"]["resourceVersion"]);
                 object["metadata"]["finalizers"] = patch[1]["value"].clone();
             }
             Operation::Delete(_) => {
@@ -288,6 +360,8 @@ impl World {
         let mut offered = offered.filter(|its| its.chart == chart && its.version == version);
         let offered = offered.rfind(|its| !self.charts.broken.contains(&its.chart)).cloned();
         let kept = self.charts.stored.get(&key).copied().filter(|_| !request.replaces);
+        let before = self.charts.stored.get(&key).copied();
+        let mut replaced = None;
         let outcome = match (kept, &offered) {
             (None, None) => Err("the archive can't be fetched: 404".to_owned()),
             (Some(kept), _) => {
@@ -299,10 +373,28 @@ impl World {
             (None, Some(offered)) => {
                 self.charts.downloads += 1;
                 self.charts.lost.remove(&offered.digest);
-                self.charts.stored.insert(key, offered.digest);
+                self.charts.stored.insert(key.clone(), offered.digest);
+                let before = before.filter(|before| *before != offered.digest);
+                self.charts.aside.extend(before);
+                self.charts.replaced.extend(before);
+                replaced = before;
                 Ok((offered.digest, None))
             }
         };
+        if let Some(before) = replaced {
+            // The watch of the maps sees that they are others.
+            let map = ChartConfigMap {
+                repository: Arc::clone(&request.repository.name),
+                chart: Arc::clone(&request.chart),
+                version: Some(Arc::clone(&request.version.version)),
+                digest: Some(digest(before)),
+            };
+            self.send_in(25, Event::ChartMapsLost { maps: vec![map] });
+        }
+        if outcome.is_ok() {
+            self.charts.owners.entry(key).or_default().insert(request.owner.0.to_string());
+            self.charts.collects();
+        }
         let needs = offered.map(|its| its.needs).unwrap_or_default();
         let needs = needs.into_iter().map(|(name, repository)| PackageDependency {
             name: name.as_str().into(),
@@ -320,11 +412,20 @@ impl World {
 
     pub(crate) fn pin_package(&mut self, run: RunId, module: ModuleName, pin: Option<Pin>) {
         self.in_flight.insert(run, None);
-        match pin {
-            Some(pin) => drop(self.charts.pins.insert(module, pin)),
-            None => drop(self.charts.pins.remove(&module)),
-        }
-        self.send_in(5, Event::PackagePinned { run, outcome: Ok(()) });
+        let outcome = if let Some(pin) = pin {
+            let known = self.charts.pins.get(&module).map(|known| &known.package.digest);
+            if known != Some(&pin.package.digest) && !self.charts.has(&pin.package.digest) {
+                Err(Failure::new(FailureKind::Files, "the package is gone"))
+            } else {
+                self.charts.pins.insert(module, pin);
+                Ok(())
+            }
+        } else {
+            self.charts.pins.remove(&module);
+            Ok(())
+        };
+        self.charts.collects();
+        self.send_in(5, Event::PackagePinned { run, outcome });
     }
 
     /// The files of modules are others.

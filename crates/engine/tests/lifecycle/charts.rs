@@ -11,10 +11,10 @@ use crate::build::{Files, config as config_map, files};
 use crate::chart_world::{Offered, charted, charted_with, config, offered};
 use crate::world::World;
 
-const URL: &str = "https://corp/charts";
+pub(crate) const URL: &str = "https://corp/charts";
 
 /// Returns a module `cache` that names a chart of `corp`.
-fn cache(version: &str, auto_upgrade: bool) -> Files {
+pub(crate) fn cache(version: &str, auto_upgrade: bool) -> Files {
     let reference = ChartReference {
         repository: "corp".into(),
         name: "alpha".into(),
@@ -46,7 +46,7 @@ fn passes(world: &mut World, milliseconds: u64) {
     world.run_for(milliseconds);
 }
 
-fn phase(world: &World, name: &str) -> &'static str {
+pub(crate) fn phase(world: &World, name: &str) -> &'static str {
     let view = world.engine.view();
     view.modules.iter().find(|module| module.name.as_str() == name).unwrap().phase
 }

@@ -35,6 +35,7 @@ mod picture;
 mod plans;
 mod queueing;
 mod random;
+mod random_charts;
 mod random_controllers;
 mod reload;
 mod repositories;

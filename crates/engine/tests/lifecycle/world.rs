@@ -241,6 +241,12 @@ impl World {
         self
     }
 
+    /// Lets the next work on a release fail as often as this, and nothing after it.
+    pub(crate) fn fails_releases(&mut self, module: &str, times: u64) {
+        let failed = |_| Err(Failure::new(FailureKind::Release, "it does not start"));
+        self.releases.insert(module.to_owned(), (0..times).map(failed).collect());
+    }
+
     /// Lets the next work on a release fail, because its chart has a kind that does not exist.
     pub(crate) fn release_of_missing_kind(mut self, module: &str, kind: &str) -> Self {
         let failure = Failure::new(FailureKind::MissingKind, format!("{kind} is unknown"));
