@@ -196,6 +196,9 @@ impl Modules {
         let source = spec.origin.digest().and_then(|_| configuration.source_of(name)).cloned();
         let target = self.release_target(configuration, name);
         self.enter_place(cx, name, &target);
+        if let Some(module) = self.states.get_mut(name) {
+            module.written_package.clone_from(&spec.package);
+        }
         let module = Arc::clone(spec);
         let effect = Effect::UpgradeRelease { run, module, values, maintenance, source, target };
         Next::Run(run, Answer::Release(name.clone()), Box::new(effect))
@@ -266,10 +269,16 @@ impl Modules {
         module.ran = Some(module.spec.content);
         self.waits.changed();
         module.last_error = None;
-        if !module.is_package_good && module.spec.origin.digest().is_some() {
-            self.changed.insert(name.clone());
+        // The package may have become another one while this run was under way.
+        if module.spec.package.is_none() || module.spec.package == module.written_package {
+            if !module.is_package_good && module.spec.origin.digest().is_some() {
+                self.changed.insert(name.clone());
+            }
+            if !module.is_package_good && module.spec.package.is_some() {
+                self.chart_changes.insert(name.clone());
+            }
+            (module.package_failures, module.is_package_good) = (0, true);
         }
-        (module.package_failures, module.is_package_good) = (0, true);
         module.is_reloaded = false;
         let why = module.parked.as_ref().map(|parked| parked.why.clone());
         let phase = if why.is_some() { Phase::Parked } else { Phase::Running };

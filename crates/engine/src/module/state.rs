@@ -16,6 +16,7 @@ use crate::event::Verdict;
 use crate::failure::Failure;
 use crate::hook::Lifecycle;
 use crate::name::{HookName, RunId};
+use crate::package::Package;
 use crate::release_target::ReleaseTarget;
 use crate::task::{ModuleRun, Question, ScriptAnswer};
 use crate::time::Time;
@@ -80,6 +81,8 @@ pub(crate) struct ModuleState {
     pub(super) package_failures: u32,
     /// Whether a run succeeded since it has its package and its bundle.
     pub(super) is_package_good: bool,
+    /// The package with which its release was written last.
+    pub(super) written_package: Option<Arc<Package>>,
     /// Where the charts come from that its own chart needs, in their order.
     pub(super) provisions: Vec<Provision>,
     /// Whether its package could not be read.
@@ -228,6 +231,7 @@ impl ModuleState {
             announced: Announced::default(),
             package_failures: 0,
             is_package_good: false,
+            written_package: None,
             is_package_lost: false,
         }
     }

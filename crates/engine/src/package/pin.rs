@@ -65,6 +65,9 @@ pub struct Pin {
     pub constraint: Arc<str>,
     /// The package.
     pub package: Package,
+    /// Whether the module ran with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_good: bool,
     /// The one before it with which the module ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Package>,
@@ -91,6 +94,11 @@ pub struct GivenUp {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The pins of all modules.

@@ -238,7 +238,9 @@ impl Repositories {
         if !is_so && module.applied.as_ref() != Some(reference) {
             return Todo::Apply(Arc::clone(reference));
         }
-        let runs = modules.package_runs(name);
+        let (failures, is_good) = modules.package_runs(name);
+        // It may have run with what it has before this operator began.
+        let runs = (failures, is_good || module.pin.as_ref().is_some_and(|pin| pin.is_good));
         let error = || modules.error_of(name).unwrap_or_default();
         if let Some(pin) = self.last_good(name, reference, runs, error) {
             return Todo::GoBack(Box::new(pin));
@@ -247,6 +249,9 @@ impl Repositories {
         let pin = found.and_then(|found| self.next_pin(name, reference, found, runs.1));
         if let Some(pin) = pin {
             return Todo::Pin(Some(Box::new(pin)));
+        }
+        if let Some(pin) = module.pin.as_ref().filter(|pin| is_good && !pin.is_good) {
+            return Todo::Pin(Some(Box::new(Pin { is_good, ..pin.clone() })));
         }
         match self.remedy(name, reference, now) {
             Remedy::Wait => Todo::Nothing,
@@ -358,7 +363,8 @@ impl Repositories {
         let constraint = Arc::clone(&reference.version);
         let Some(pin) = self.modules.get(name).and_then(|module| module.pin.as_ref()) else {
             let (previous, rejected, given_up) = (None, None, None);
-            return Some(Pin { constraint, package, previous, rejected, given_up, reprocessed });
+            let is_good = false;
+            return Some(Pin { constraint, package, is_good, previous, rejected, given_up, reprocessed });
         };
         if pin.package == package {
             let is_same = pin.constraint == constraint;
@@ -376,6 +382,7 @@ impl Repositories {
         (moves && !is_rejected).then(|| Pin {
             constraint,
             package,
+            is_good: false,
             previous: if is_good { Some(pin.package.clone()) } else { pin.previous.clone() },
             rejected: None,
             given_up: None,
@@ -397,6 +404,7 @@ impl Repositories {
         (is_its && failures >= GIVEN_UP && !is_good).then(|| Pin {
             constraint: Arc::clone(&pin.constraint),
             package: previous.clone(),
+            is_good: true,
             previous: None,
             rejected: Some(pin.package.digest.clone()),
             given_up: Some(GivenUp {

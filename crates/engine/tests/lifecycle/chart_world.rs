@@ -55,6 +55,8 @@ pub(crate) struct Charts {
     /// How many of them asked only whether it is another one.
     pub(crate) conditional: usize,
     pub(crate) downloads: usize,
+    /// How many times pins were written.
+    pub(crate) pin_writes: usize,
     /// Each write of an object: which, and what.
     pub(crate) writes: Vec<String>,
 }
@@ -412,6 +414,7 @@ impl World {
 
     pub(crate) fn pin_package(&mut self, run: RunId, module: ModuleName, pin: Option<Pin>) {
         self.in_flight.insert(run, None);
+        self.charts.pin_writes += 1;
         let outcome = if let Some(pin) = pin {
             let known = self.charts.pins.get(&module).map(|known| &known.package.digest);
             if known != Some(&pin.package.digest) && !self.charts.has(&pin.package.digest) {
@@ -432,6 +435,12 @@ impl World {
     pub(crate) fn rereads_charted(&mut self, files: &Files) {
         self.charts.files = files.clone();
         self.send_in(0, crate::build::reread(files));
+    }
+
+    /// The operator ends at once, and another one starts with other files.
+    pub(crate) fn restarts_with(&mut self, files: &Files) {
+        self.charts.files = files.clone();
+        self.restarts_charted();
     }
 
     /// The operator ends at once and starts again.

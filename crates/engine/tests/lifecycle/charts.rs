@@ -527,6 +527,37 @@ fn three_failed_runs_bring_the_version_back_with_which_the_module_ran() {
 }
 
 #[test]
+fn a_restart_forgets_not_with_which_versions_a_module_ran() {
+    let mut world = charted(&cache("1.0", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    assert!(world.charts.pins["cache"].is_good);
+    // Another image has another constraint, and nothing can be released for a while.
+    world.restarts_with(&cache("1.1", false));
+    world.fails_releases("cache", 100);
+    world.run_for(400_000);
+    let pin = &world.charts.pins["cache"];
+    assert_eq!((&*pin.package.version, pin.given_up.is_some()), ("1.0", true));
+    world.fails_releases("cache", 0);
+    world.annotates_chart("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"}));
+    world.run_for(400_000);
+    let pin = &world.charts.pins["cache"];
+    assert_eq!((&*pin.package.version, pin.is_good, pin.previous.is_some()), ("1.1", true, true));
+    // A version that ran is not given up, however often it fails after a restart.
+    world.restarts_charted();
+    world.fails_releases("cache", 100);
+    world.run_for(400_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.1");
+    world.fails_releases("cache", 0);
+    world.run_for(400_000);
+    let writes = world.charts.pin_writes;
+    world.restarts_charted();
+    world.run_for(400_000);
+    assert_eq!((world.charts.pin_writes, phase(&world, "cache")), (writes, "running"));
+}
+
+#[test]
 fn what_somebody_removes_of_a_chart_is_written_again_at_once() {
     let mut world = charted(&cache("1", false));
     offers(&mut world, &[offered("alpha", "1.0", 1)]);
