@@ -5,6 +5,7 @@
 //! ```
 
 mod controllers;
+mod finalizer;
 mod identity;
 mod index;
 mod key_state;

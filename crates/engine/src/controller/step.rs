@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
-use serde_json::Value;
 use values::Checksum;
 
 use super::identity::ChildKey;
@@ -120,27 +119,8 @@ impl Controller {
         if let Some(go) = self.held_up(around.config, around.lower.cx, key, obstacle) {
             return go;
         }
-        let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         if let Some(finalizer) = finalizer.filter(|_| !has_finalizer) {
-            let version = parent.metadata.resource_version.clone();
-            let added_to = self.keys.get(key).and_then(|state| state.finalizer_added_to.as_ref());
-            if added_to == Some(&version) {
-                return Go::Stop(Pass::Idle, unseen(finalizer));
-            }
-            let patch = patches::set_finalizer(&parent.kind, key, parent.metadata, (finalizer, true));
-            let expected = self.item(key).map(|item| {
-                let mut object = value(item);
-                if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                    let names = patches::finalizers(parent.metadata, (finalizer, true));
-                    metadata.insert("finalizers".to_owned(), names.into());
-                }
-                checksum(&object, true)
-            });
-            let step = self.write(around.lower.cx, vec![patch]);
-            if let Some(state) = self.keys.get_mut(key) {
-                (state.expected, state.finalizer_added_to) = (expected, Some(version));
-            }
-            return Go::Stop(Pass::Finalizing, step);
+            return self.add_finalizer(around.lower.cx, key, finalizer);
         }
         if let Some(rest) = self.slowed(around.config, around.lower.cx.now, around.head.task, key) {
             return rest;
@@ -180,18 +160,6 @@ impl Controller {
     pub(super) fn write(&self, cx: &mut Context, patches: Vec<ObjectPatch>) -> Step {
         let (run, author) = (cx.ids.run(), PatchAuthor::Hook(self.id.hook.clone()));
         Step::Write(run, Box::new(Effect::PatchObjects { run, author, patches: patches.into() }))
-    }
-
-    fn finalizer_added(&mut self, key: &Key, answer: Option<Answer>) -> Go {
-        if let Some(failure) = failed(answer) {
-            return self.refused(key, failure);
-        }
-        let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
-        if self.parent(key).is_none_or(|parent| parent.metadata.has_finalizer(finalizer)) {
-            return Go::On(Pass::Idle);
-        }
-        // The hook is shown the object with it.
-        Go::Stop(Pass::Idle, unseen(finalizer))
     }
 
     fn process_ended(
@@ -486,25 +454,10 @@ impl Controller {
         }
         if pruning.deleted.is_empty() { self.finished(cx, key, &wanted) } else { Go::On(Pass::Idle) }
     }
-
-    fn finalizer_removed(&mut self, key: &Key, answer: Option<Answer>) -> Go {
-        if let Some(failure) = failed(answer) {
-            return self.refused(key, failure);
-        }
-        if let Some(state) = self.keys.get_mut(key) {
-            state.is_released = true;
-        }
-        Go::Stop(Pass::Idle, Step::Done)
-    }
 }
 
 /// What log lines and metrics call runs of reconcile bindings.
 pub(super) const BINDING_TYPE: &str = "reconcile";
-
-/// Waits for what was written to be shown by the watch.
-fn unseen(finalizer: &str) -> Step {
-    Step::Wait(format!("its finalizer {finalizer} to be seen"))
-}
 
 fn scope(hook: &crate::name::HookId) -> String {
     hook.scope.module().map_or_else(|| "the global hooks".to_owned(), |module| format!("module {module}"))
