@@ -366,7 +366,7 @@ impl Operator {
             };
         let webhooks = webhooks::of(around).await?;
         config_of_engine.webhooks = webhooks.as_ref().map(|it| webhooks::config(settings, it));
-        let broker = broker::of(around).await?;
+        let broker = broker::of(around, &parts.telemetry).await?;
         config_of_engine.has_broker = broker.is_some();
         let answering = broker::Answering::begin(broker.as_ref(), &channels.0);
         let loader = Arc::clone(&host.loader);

@@ -14,6 +14,7 @@ mod file_lock;
 pub mod helm;
 pub mod hook;
 pub mod http;
+mod http_listener;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "a function of filters is about some forms of a value and refuses all others"

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use super::surroundings::Surroundings;
-use crate::broker::{Broker, BrokerError, Options};
+use crate::broker::{Broker, BrokerError, BrokerObservation, Options};
 use crate::driver::Inbox;
+use crate::telemetry::Telemetry;
 
 /// Answers platforms until it is dropped.
 pub(super) struct Answering(Option<JoinHandle<()>>);
@@ -25,7 +26,10 @@ impl Drop for Answering {
 }
 
 /// Returns the broker, if platforms may ask.
-pub(super) async fn of(around: &Surroundings) -> Result<Option<Arc<Broker>>, BrokerError> {
+pub(super) async fn of(
+    around: &Surroundings,
+    telemetry: &Arc<Telemetry>,
+) -> Result<Option<Arc<Broker>>, BrokerError> {
     let settings = &around.settings;
     let Some(address) = settings.broker.address.clone().filter(|_| !around.once) else { return Ok(None) };
     let options = Options {
@@ -35,5 +39,10 @@ pub(super) async fn of(around: &Surroundings) -> Result<Option<Arc<Broker>>, Bro
         secret: settings.broker.secret.clone(),
         url: settings.broker.url.clone(),
     };
-    Ok(Some(Arc::new(Broker::bind(around.client.clone(), options).await?)))
+    let broker = Broker::bind(around.client.clone(), options).await?;
+    let counted = Arc::clone(telemetry);
+    broker.metrics().listen(move |BrokerObservation { method, status, took }| {
+        counted.broker_asked(method, status, took);
+    });
+    Ok(Some(Arc::new(broker)))
 }

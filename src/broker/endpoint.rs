@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::access::Access;
 use super::listener::Listener;
+use super::observation::BrokerMetrics;
 use super::pending::PendingCalls;
 use super::records::Records;
 use super::registration::{Brokers, owner};
@@ -53,6 +54,7 @@ pub struct Broker {
     requests: Requests,
     pending: PendingCalls,
     records: Records,
+    metrics: BrokerMetrics,
 }
 
 impl Broker {
@@ -78,14 +80,25 @@ impl Broker {
             requests,
             pending: PendingCalls::default(),
             records,
+            metrics: BrokerMetrics::default(),
         })
+    }
+
+    /// Returns what reports calls.
+    pub fn metrics(&self) -> &BrokerMetrics {
+        &self.metrics
     }
 
     /// Answers platforms until the task is aborted.
     pub fn listen(&self, inbox: &Inbox) -> JoinHandle<()> {
         let access = Access::new(self.requests.clone(), &self.options.namespace, &self.options.secret);
-        let answering =
-            Listener::new(Arc::new(access), self.pending.clone(), inbox.clone(), self.requests.clone());
+        let answering = Listener::new(
+            Arc::new(access),
+            self.pending.clone(),
+            inbox.clone(),
+            self.requests.clone(),
+            self.metrics.clone(),
+        );
         let listener = Arc::clone(&self.listener);
         tokio::spawn(async move {
             lasting("the listener of the broker", || answering.clone().listen(Arc::clone(&listener))).await;

@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use connections::{Connection, Connections, Limits, WriteTimeout};
+use connections::Limits;
 use engine::{BrokerRequest, Event};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::access::Access;
 use super::credentials::body_of;
+use super::observation::{BrokerMetrics, BrokerObservation};
 use super::pending::PendingCalls;
 use crate::cluster::request::Requests;
 use crate::driver::Inbox;
+use crate::http_listener::{self, Patience, Responder};
 
 /// How long a platform may take to send a request, and until the next one.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,16 +30,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(50);
 
 /// How many connections are open at a time.
-const LIMITS: Limits = Limits { connections: 256, probes: 0, idle: Duration::from_secs(90) };
+const PATIENT: Patience = Patience {
+    limits: Limits { connections: 256, probes: 0, idle: Duration::from_secs(90) },
+    head: PATIENCE,
+};
 
 /// How many calls are answered at a time. Others wait.
 const CALLS: usize = 32;
 
 /// How many bytes a body may have.
 const LONGEST_BODY: usize = 256 << 10;
-
-/// How long to wait when the system has no file descriptor for another connection.
-const BREATHER: Duration = Duration::from_millis(50);
 
 /// The header with the version that a platform speaks, and the one that is sent back as it came.
 const VERSION: &str = "x-broker-api-version";
@@ -56,57 +56,30 @@ pub(super) struct Listener {
     inbox: Inbox,
     requests: Requests,
     calls: Arc<Semaphore>,
+    metrics: BrokerMetrics,
 }
 
 /// Why a request is no call.
 type Refused = (StatusCode, &'static str, &'static str);
 
 impl Listener {
-    pub(super) fn new(access: Arc<Access>, pending: PendingCalls, inbox: Inbox, requests: Requests) -> Self {
-        Self { access, pending, inbox, requests, calls: Arc::new(Semaphore::new(CALLS)) }
+    pub(super) fn new(
+        access: Arc<Access>,
+        pending: PendingCalls,
+        inbox: Inbox,
+        requests: Requests,
+        metrics: BrokerMetrics,
+    ) -> Self {
+        Self { access, pending, inbox, requests, calls: Arc::new(Semaphore::new(CALLS)), metrics }
     }
 
     /// Takes calls until it is dropped.
     pub(super) async fn listen(self, listener: Arc<TcpListener>) {
-        let connections = Connections::new(LIMITS);
-        // Connections end with the listener.
-        let mut open = tokio::task::JoinSet::new();
-        loop {
-            while open.try_join_next().is_some() {}
-            let Ok((stream, _)) = listener.accept().await else {
-                connections.make_room();
-                tokio::time::sleep(BREATHER).await;
-                continue;
-            };
-            if let Some(connection) = connections.admit() {
-                open.spawn(self.clone().converse(stream, connection));
-            }
-        }
+        http_listener::listen(listener, PATIENT, self).await;
     }
 
-    /// Answers on a connection until it ends, is idle for too long, or has to make room.
-    async fn converse(self, stream: TcpStream, connection: Arc<Connection>) {
-        let _ = stream.set_nodelay(true);
-        let io = TokioIo::new(WriteTimeout::new(stream, &connection));
-        let mut server = Builder::new(TokioExecutor::new());
-        server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        server.http2().timer(TokioTimer::new()).keep_alive_interval(PATIENCE).keep_alive_timeout(PATIENCE);
-        let asked = Arc::clone(&connection);
-        let service = service_fn(move |request| {
-            let (listener, connection) = (self.clone(), Arc::clone(&asked));
-            async move {
-                let busy = connection.busy();
-                Ok::<_, std::convert::Infallible>(busy.until_sent(listener.answer(request).await))
-            }
-        });
-        tokio::select! {
-            // Who disconnected needs no answer.
-            _ = server.serve_connection(io, service) => {}
-            () = connection.ended() => {}
-        }
-    }
-
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Returns the answer to a request.
+    async fn answered(&self, request: Request<Incoming>) -> Response<Body> {
         let identity = request.headers().get(IDENTITY).filter(|text| text.len() <= LONGEST_IDENTITY).cloned();
         let (status, body) = match self.called(request).await {
             Ok((status, body)) => (status, body),
@@ -165,6 +138,36 @@ impl Listener {
         }
         let answer = tokio::time::timeout(ANSWER, pending.answered()).await.map_err(|_| LATE)?;
         Ok(body_of(&self.requests, answer.ok_or(ENDS)?).await)
+    }
+}
+
+impl Responder for Listener {
+    type Stream = TcpStream;
+
+    async fn agree(&self, stream: TcpStream) -> Option<TcpStream> {
+        Some(stream)
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let (method, begun) = (known(request.method()), Instant::now());
+        let answer = self.answered(request).await;
+        self.metrics.observe(BrokerObservation {
+            method,
+            status: answer.status().as_u16(),
+            took: begun.elapsed(),
+        });
+        answer
+    }
+}
+
+/// Returns a method as metrics name it: one of those that mean something, so that their number has a limit.
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "other",
     }
 }
 

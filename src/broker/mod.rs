@@ -10,8 +10,10 @@ mod access;
 mod credentials;
 mod endpoint;
 mod listener;
+mod observation;
 mod pending;
 mod records;
 mod registration;
 
 pub use endpoint::{Broker, BrokerError, Options};
+pub use observation::{BrokerMetrics, BrokerObservation};

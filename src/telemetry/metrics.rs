@@ -161,6 +161,10 @@ metrics! {
             "Versions that sources offer and that are not in force: RolledBack, or Waiting for approval or a window";
         histogram fetch_seconds = "addons_fetch_seconds", &["scheme", "outcome"],
             "How long requests to repositories of module sources take, with the wait for their turn";
+        histogram broker_request_seconds = "broker_request_seconds", &["method", "code"],
+            "How long calls of platforms take, with the wait for their turn";
+        counter broker_instances = "broker_instances_total", &["module", "stage"],
+            "How often an instance came to a stage: provisioning, provisioned, provision-failed, deprovisioning, deprovisioned, deprovision-failed";
         gauge chart_repositories = "chart_repositories", &["synced"],
             "Chart repositories, by whether their index was read when it was looked at last";
         gauge chart_versions = "chart_versions", &["repository"],

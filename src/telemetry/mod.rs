@@ -239,6 +239,14 @@ impl Telemetry {
                     &self.metrics,
                 );
             }
+            Notice::InstanceChanged { module, stage, message } => {
+                self.metrics.broker_instances.count(&[module.as_str(), &stage.to_string()]);
+                if stage.is_failure() {
+                    tracing::warn!(module = module.as_str(), "{message}");
+                } else {
+                    tracing::info!(module = module.as_str(), "{message}");
+                }
+            }
             Notice::ModuleRolledBack { module, message } => {
                 self.metrics.addons_rolled_back.count(&[module.as_str()]);
                 tracing::warn!(module = module.as_str(), "{message}");
@@ -282,6 +290,11 @@ impl Telemetry {
     /// Counts a request to the API server.
     pub fn request(&self, observed: &RequestObservation<'_>) {
         self.metrics.request(observed);
+    }
+
+    /// Counts a call of a platform to the broker: its method, the status of the answer, and how long it took.
+    pub fn broker_asked(&self, method: &str, status: u16, took: Duration) {
+        self.metrics.broker_request_seconds.observe(&[method, &status.to_string()], took.as_secs_f64());
     }
 
     /// Counts a request to a repository of module sources: how the server was spoken to, what came of it, and how long it

@@ -4,31 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use connections::{Connection, Connections, Limits, WriteTimeout};
+use connections::Limits;
 use engine::{Event, RefusalReason};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::pending::PendingReviews;
 use crate::driver::Inbox;
+use crate::http_listener::{self, Patience, Responder};
 
 /// How long the API server may take to agree on a connection, to send a request, and until the next one.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many connections are open at a time. The API server has few, and sends many requests through each.
-const LIMITS: Limits = Limits { connections: 512, probes: 16, idle: Duration::from_secs(90) };
-
-/// How long to wait when the system has no file descriptor for another connection.
-const BREATHER: Duration = Duration::from_millis(50);
+const PATIENT: Patience = Patience {
+    limits: Limits { connections: 512, probes: 16, idle: Duration::from_secs(90) },
+    head: PATIENCE,
+};
 
 /// How many bytes a review may have: two objects of the largest size that the API server stores, or the objects of a list.
 const LONGEST_REVIEW: usize = 8 << 20;
@@ -53,53 +52,11 @@ impl Listener {
 
     /// Takes reviews until it is dropped.
     pub(super) async fn listen(self, listener: Arc<TcpListener>) {
-        let connections = Connections::new(LIMITS);
-        // Connections end with the listener.
-        let mut open = tokio::task::JoinSet::new();
-        loop {
-            while open.try_join_next().is_some() {}
-            let Ok((stream, _)) = listener.accept().await else {
-                connections.make_room();
-                tokio::time::sleep(BREATHER).await;
-                continue;
-            };
-            if let Some(connection) = connections.admit() {
-                open.spawn(self.clone().converse(stream, connection));
-            }
-        }
+        http_listener::listen(listener, PATIENT, self).await;
     }
 
-    /// Answers on a connection until it ends, is idle for too long, or has to make room.
-    async fn converse(self, stream: TcpStream, connection: Arc<Connection>) {
-        // Answers are small and waited for.
-        let _ = stream.set_nodelay(true);
-        let handshake = tokio::time::timeout(HANDSHAKE, self.tls.accept(stream));
-        let Ok(Ok(stream)) = handshake.await else { return };
-        let io = TokioIo::new(WriteTimeout::new(stream, &connection));
-        let mut server = Builder::new(TokioExecutor::new());
-        server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        server
-            .http2()
-            .timer(TokioTimer::new())
-            .keep_alive_interval(PATIENCE / 2)
-            .keep_alive_timeout(PATIENCE);
-        let asked = Arc::clone(&connection);
-        let service = service_fn(move |request| {
-            let (listener, connection) = (self.clone(), Arc::clone(&asked));
-            async move {
-                let busy = connection.busy();
-                Ok::<_, std::convert::Infallible>(busy.until_sent(listener.answer(request).await))
-            }
-        });
-        tokio::select! {
-            // Who disconnected needs no answer.
-            _ = server.serve_connection(io, service) => {}
-            () = connection.ended() => {}
-        }
-    }
-
-    /// Answers a request.
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Returns the answer to a request.
+    async fn reviewed(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let path = head.uri.path().to_owned();
         if head.method == Method::GET && path == "/healthz" {
@@ -172,6 +129,18 @@ impl Listener {
         let review = serde_json::from_slice(&bytes);
         let review = review.map_err(|_| (StatusCode::BAD_REQUEST, "Invalid JSON payload".to_owned()))?;
         Ok((Arc::new(review), room))
+    }
+}
+
+impl Responder for Listener {
+    type Stream = TlsStream<TcpStream>;
+
+    async fn agree(&self, stream: TcpStream) -> Option<Self::Stream> {
+        tokio::time::timeout(HANDSHAKE, self.tls.accept(stream)).await.ok()?.ok()
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        self.reviewed(request).await
     }
 }
 

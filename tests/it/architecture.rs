@@ -114,6 +114,7 @@ const SHARED: &[&str] = &[
     "fence",
     "file_lock",
     "jq",
+    "http_listener",
     "lasting_task",
     "process",
     "regular_file",

@@ -1,16 +1,22 @@
 //! The broker, end to end: a platform with a password, instances in the cluster, and the objects of Service Catalog.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use addon_operator::app;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use crate::chart_bundles::{BIND, cache};
 use crate::module_sources::{SOURCES, World, phase};
-use crate::support::in_process::{Operator, ask_socket};
+use crate::support::in_process::{Operator, ask_socket, observed};
 use crate::support::program;
+use crate::support::rights::{Request, manifests};
 use crate::support::server::{get, ok, send, until_asked};
 
 const CATALOG: &str = "/apis/servicecatalog.k8s.io/v1beta1";
@@ -84,6 +90,14 @@ fn definition(kind: &str, scope: &str) -> Value {
     })
 }
 
+/// Returns a configuration of a namespace without addons.
+fn namespaced() -> Value {
+    json!({
+        "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "AddonsConfiguration", "metadata": {"name": "x"},
+        "spec": {"repositories": []},
+    })
+}
+
 fn password(name: &str, pair: (&str, &str)) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
         "stringData": {"username": pair.0, "password": pair.1}})
@@ -103,12 +117,23 @@ async fn world() -> World {
     world
 }
 
-/// Starts an operator, and returns it with a platform that knows the password.
-async fn start(world: &World) -> (Operator, Platform) {
+/// How the operator is started.
+fn options(world: &World) -> Vec<(&str, &str)> {
     let mut options = world.options().to_vec();
     options.extend([("osb-listen", "127.0.0.1:0"), ("osb-url", "http://127.0.0.1:0")]);
+    options
+}
+
+/// Starts an operator, and returns it with a platform that knows the password.
+async fn start(world: &World) -> (Operator, Platform) {
     let before = broker(world).await;
-    let operator = world.cluster.start(&options).await;
+    let operator = world.cluster.start(&options(world)).await;
+    let platform = platform(world, before).await;
+    (operator, platform)
+}
+
+/// Returns a platform that knows the password, of the operator that runs. `before` is the broker of the one before.
+async fn platform(world: &World, before: Option<Value>) -> Platform {
     world.settled("platform", |object| phase(object) == "Ready").await;
     // Where it listens is in the object that it made.
     until_asked("the broker of the cluster", async || {
@@ -119,8 +144,7 @@ async fn start(world: &World) -> (Operator, Platform) {
     .await;
     let url = broker(world).await.unwrap()["spec"]["url"].as_str().unwrap().to_owned();
     let port = url.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.strip_suffix("/cluster")).unwrap();
-    let platform = Platform::new(port.parse().unwrap(), "platform:a long password");
-    (operator, platform)
+    Platform::new(port.parse().unwrap(), "platform:a long password")
 }
 
 async fn broker(world: &World) -> Option<Value> {
@@ -169,6 +193,13 @@ async fn a32_a_platform_finds_makes_binds_and_removes_an_instance_over_a_restart
         assert!(!page.contains("hunter4"), "{path} shows a parameter");
     }
     assert!(!ask_socket(&world.cluster, "/module/cache/values.json").contains("hunter4"));
+    let metrics = program::get(&operator.port.to_string(), "/metrics");
+    for line in [
+        "addon_operator_broker_instances_total{module=\"cache\",stage=\"provisioned\"} 1\n",
+        "addon_operator_broker_request_seconds_count{code=\"202\",method=\"PUT\"} 1\n",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
 
     let binding = format!("{INSTANCE}/service_bindings/b1");
     let (status, bound) = platform.ask("PUT", &binding, &wanted("big", &json!({}))).await;
@@ -266,12 +297,8 @@ async fn service_catalog_has_a_broker_for_the_cluster_and_for_each_namespace_unt
 
     // Another offer is told once: the counter goes up by one.
     let before = relists().await;
-    let namespaced = json!({
-        "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "AddonsConfiguration", "metadata": {"name": "x"},
-        "spec": {"repositories": []},
-    });
     let sources = "/apis/addons.kyma-project.io/v1alpha1/namespaces/team/addonsconfigurations";
-    ok(server, Method::POST, sources, &namespaced).await;
+    ok(server, Method::POST, sources, &namespaced()).await;
     let of_team = format!("{CATALOG}/namespaces/team/servicebrokers/addon-operator-ops");
     until_asked("the broker of the namespace", async || get(server, &of_team).await.is_some()).await;
     let team = get(server, &of_team).await.unwrap();
@@ -291,4 +318,134 @@ async fn service_catalog_has_a_broker_for_the_cluster_and_for_each_namespace_unt
     assert_eq!(send(server, Method::DELETE, &format!("{sources}/x"), &Value::Null).await.0, 200);
     until_asked("the end of that of the namespace", async || get(server, &of_team).await.is_none()).await;
     operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_calls_at_once_for_one_instance_one_is_carried_out_and_nothing_is_half_done() {
+    let world = world().await;
+    let (operator, platform) = start(&world).await;
+    let path = format!("{INSTANCE}?accepts_incomplete=true");
+    let (big, micro) = (wanted("big", &json!({"size": 3})), wanted("micro", &json!({})));
+    let (one, other) = tokio::join!(platform.ask("PUT", &path, &big), platform.ask("PUT", &path, &micro));
+    let (done, refused, plan) =
+        if one.0 == 202 { (one, other, "plan: big\n") } else { (other, one, "plan: micro\n") };
+    assert_eq!(done.0, 202, "{done:?}");
+    assert!(
+        matches!(
+            (refused.0, refused.1["error"].as_str()),
+            (422, Some("ConcurrencyError")) | (409, Some("Conflict"))
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(platform.ended(INSTANCE).await.1["state"], "succeeded");
+    let map = get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/addon-operator").await.unwrap();
+    assert_eq!(map["data"], json!({"cache": plan, "cacheEnabled": "true"}));
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_wait_for_their_turn_while_thirty_two_are_being_read() {
+    let world = world().await;
+    let (operator, platform) = start(&world).await;
+    let Platform { port, authorization } = &platform;
+    let mut slow = Vec::new();
+    for number in 0..32 {
+        let mut stream = TcpStream::connect(("127.0.0.1", *port)).await.unwrap();
+        let head = format!(
+            "PUT /cluster/v2/service_instances/s{number} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\
+             Authorization: {authorization}\r\nX-Broker-API-Version: 2.17\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    let catalog = || platform.ask("GET", "/cluster/v2/catalog", &Value::Null);
+    // Until the last of them has its place, others are answered.
+    let moment = std::time::Duration::from_millis(200);
+    until_asked("a call that waits", async || tokio::time::timeout(moment, catalog()).await.is_err()).await;
+    let waiting = catalog();
+    let ending = async {
+        let mut stream = slow.remove(0);
+        stream.write_all(b"}").await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let ((status, _), answer) = tokio::join!(waiting, ending);
+    assert_eq!(status, 200);
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_roles_of_the_installation_are_enough_for_the_broker() {
+    let world = world().await;
+    let server = &world.cluster.server;
+    ok(server, Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "team"}})).await;
+    let secret = password("addon-operator-broker", ("team", "of team"));
+    ok(server, Method::POST, "/api/v1/namespaces/team/secrets", &secret).await;
+    let sources = "/apis/addons.kyma-project.io/v1alpha1/namespaces/team/addonsconfigurations";
+    ok(server, Method::POST, sources, &namespaced()).await;
+
+    let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
+    let (shutdown, ended) = watch::channel(false);
+    let sink = Arc::clone(&seen);
+    let client = observed(server, "ops", move |request| {
+        sink.lock().unwrap().extend(Request::of_client(request, "ops"));
+    });
+    let options = options(&world);
+    let around = world.cluster.around(client, false, ended, &options);
+    let running = tokio::spawn(app::run(around, drop));
+    let platform = platform(&world, None).await;
+    let team = Platform::new(platform.port, "team:of team");
+    assert_eq!(team.ask("GET", "/ns/team/v2/catalog", &Value::Null).await.0, 200);
+    let path = format!("{INSTANCE}?accepts_incomplete=true");
+    assert_eq!(platform.ask("PUT", &path, &wanted("big", &json!({"size": 3}))).await.0, 202);
+    assert_eq!(platform.ended(INSTANCE).await.1["state"], "succeeded");
+    let binding = format!("{INSTANCE}/service_bindings/b1");
+    assert_eq!(platform.ask("PUT", &binding, &wanted("big", &json!({}))).await.0, 201);
+    let removal = format!("{path}&service_id=id-cache&plan_id=id-big");
+    assert_eq!(platform.ask("DELETE", &removal, &Value::Null).await.0, 202);
+    assert_eq!(platform.ended(INSTANCE).await.0, 410);
+    for path in [format!("{SOURCES}/platform"), format!("{sources}/x")] {
+        assert_eq!(send(server, Method::DELETE, &path, &Value::Null).await.0, 200);
+    }
+    until_asked("the end of the broker of the cluster", async || broker(&world).await.is_none()).await;
+    let of_team = format!("{CATALOG}/namespaces/team/servicebrokers/addon-operator-ops");
+    until_asked("the end of that of the namespace", async || get(server, &of_team).await.is_none()).await;
+    shutdown.send_replace(true);
+    running.await.unwrap().unwrap();
+
+    let seen = seen.lock().unwrap();
+    let about = |verb: &str, resource: &str, name: &str| {
+        seen.iter().any(|request| {
+            ["verb", "resource", "name"].map(|field| request.text(field)) == [verb, resource, name]
+        })
+    };
+    for (verb, resource, name) in [
+        ("get", "secrets", "addon-operator-broker"),
+        ("patch", "secrets", "addon-operator-broker-instances"),
+        ("get", "secrets", "cache-binding"),
+        ("list", "servicebrokers", ""),
+        ("create", "servicebrokers", ""),
+        ("create", "clusterservicebrokers", ""),
+        ("patch", "clusterservicebrokers", "addon-operator-ops"),
+        ("delete", "servicebrokers", "addon-operator-ops"),
+        ("delete", "clusterservicebrokers", "addon-operator-ops"),
+    ] {
+        assert!(about(verb, resource, name), "nobody did this: {verb} {resource} {name}");
+    }
+    let manifests = manifests();
+    // What charts install is made and watched with the rights of modules.
+    let of_broker = |request: &&Request| {
+        let is_kept = matches!(request.text("resource"), "secrets" | "configmaps");
+        request.text("group") == "servicecatalog.k8s.io"
+            || (is_kept && !request.text("query").contains("heritage"))
+    };
+    let refused: BTreeSet<String> = seen
+        .iter()
+        .filter(of_broker)
+        .filter(|request| !request.is_allowed(&manifests))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(refused, BTreeSet::new(), "the roles do not allow this");
 }

@@ -103,7 +103,7 @@ pub use name::{
     BrokerCallId, CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName,
     ReviewId, RunId, Scope, TaskId,
 };
-pub use notice::{HookEnd, Notice, ObservedBinding, ReviewEnd, TaskInfo, TaskType};
+pub use notice::{HookEnd, InstanceStage, Notice, ObservedBinding, ReviewEnd, TaskInfo, TaskType};
 pub use package::{
     ChartConfigMap, ChartDependencies, ChartDependency, ChartReference, ChartRepositorySpec, ChartSpec,
     FetchedIndex, GivenUp, IndexRequest, IndexValidator, ListedChart, MAX_CHARTS, MAX_VERSIONS, Package,

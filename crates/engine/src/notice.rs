@@ -251,6 +251,15 @@ pub enum Notice {
         /// The kind.
         kind: String,
     },
+    /// An instance of the broker came to another stage.
+    InstanceChanged {
+        /// The module that it is.
+        module: ModuleName,
+        /// The stage.
+        stage: InstanceStage,
+        /// One line that says which instance, and why something failed.
+        message: String,
+    },
     /// A module went back to the version before, as it did not run with another one.
     ModuleRolledBack {
         /// The module.
@@ -286,6 +295,31 @@ pub enum Notice {
         /// How long it did not work.
         broken_for: Duration,
     },
+}
+
+/// How far an instance of the broker is.
+#[derive(Clone, Copy, Debug, strum::Display, Eq, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
+pub enum InstanceStage {
+    /// A platform wants it.
+    Provisioning,
+    /// It is there.
+    Provisioned,
+    /// It did not come. It may recover.
+    ProvisionFailed,
+    /// It is to go.
+    Deprovisioning,
+    /// It is gone.
+    Deprovisioned,
+    /// It did not go.
+    DeprovisionFailed,
+}
+
+impl InstanceStage {
+    /// Returns whether a person should look at it.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::ProvisionFailed | Self::DeprovisionFailed)
+    }
 }
 
 /// A binding that a watch feeds.

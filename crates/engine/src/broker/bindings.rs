@@ -81,7 +81,8 @@ impl Broker {
         binding: &str,
     ) -> Result<Step, Refusal> {
         let instance = self.known()?.get(key).filter(|instance| instance.bindings.contains(binding));
-        instance.ok_or_else(|| no_binding(Refusal::gone))?;
+        // Its removal ends with the answer to that call, so nobody waits for it.
+        instance.ok_or_else(|| no_binding(Refusal::not_found))?;
         Ok(Step::Answer(json_answer(200, json!({"state": "succeeded"}))))
     }
 }

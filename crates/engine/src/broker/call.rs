@@ -19,6 +19,10 @@ const MAX_ID: usize = 128;
 /// How many bytes parameters may have.
 const MAX_PARAMETERS: usize = 64 << 10;
 
+/// What operations are called: an instance has one at a time.
+pub(super) const PROVISION: &str = "provision";
+pub(super) const DEPROVISION: &str = "deprovision";
+
 /// A call of a platform.
 #[derive(Clone, PartialEq)]
 pub(super) struct Call {
@@ -48,8 +52,8 @@ pub(super) enum InstanceAction {
     Deprovision(Ids, bool),
     /// Show it.
     Fetch,
-    /// Show how far its last operation is.
-    LastOperation,
+    /// Show how far its last operation is. Whether the platform says that it is its removal.
+    LastOperation(bool),
 }
 
 /// What a platform asks for about a binding.
@@ -97,7 +101,8 @@ impl Call {
                 Action::Instance(instance, instance_action(method, request)?)
             }
             ("GET", ["service_instances", instance, "last_operation"]) => {
-                Action::Instance(id("instance", instance)?, InstanceAction::LastOperation)
+                let is_removal = query(request, "operation").as_deref() == Some(DEPROVISION);
+                Action::Instance(id("instance", instance)?, InstanceAction::LastOperation(is_removal))
             }
             (method, ["service_instances", instance, "service_bindings", binding]) => {
                 let (instance, binding) = (id("instance", instance)?, id("binding", binding)?);
@@ -170,10 +175,10 @@ fn is_label(text: &str) -> bool {
 }
 
 fn id(what: &str, text: &str) -> Result<String, Refusal> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     if text.is_empty() || text.len() > MAX_ID || !text.bytes().all(is_plain) {
         return Err(Refusal::bad_request(format!(
-            "the id of the {what} has to be 1 to {MAX_ID} of the letters a-z and A-Z, digits, '-', '_' and '.'"
+            "the id of the {what} has to be 1 to {MAX_ID} of the letters a-z and A-Z, digits, '-', '_', '.' and '~'"
         )));
     }
     Ok(text.to_owned())

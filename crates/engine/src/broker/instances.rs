@@ -13,6 +13,7 @@ use super::offers::Listing;
 use crate::config_object::{ConfigObject, ConfigText};
 use crate::failure::{Failure, FailureKind};
 use crate::name::ModuleName;
+use crate::notice::{InstanceStage, Notice};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -112,6 +113,17 @@ impl Instance {
 
     pub(super) fn plan_id(&self) -> &str {
         &self.plan_id
+    }
+
+    /// Returns the notice that it has come to a stage, and why that is a failure.
+    pub(super) fn notice(&self, stage: InstanceStage, why: Option<&str>) -> Notice {
+        let place = if self.namespace.is_empty() { "the cluster" } else { &*self.namespace };
+        let id = &self.id;
+        let message = match (stage, why) {
+            (_, Some(why)) => format!("instance {id} of {place}, {stage}: {why}"),
+            (_, None) => format!("instance {id} of {place}, which is module {}: {stage}", self.module),
+        };
+        Notice::InstanceChanged { module: self.module.clone(), stage, message }
     }
 
     /// Returns the section of its module, as the user configures it.

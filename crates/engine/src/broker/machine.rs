@@ -18,12 +18,15 @@ use crate::event::BrokerRequest;
 use crate::failure::Failure;
 use crate::module::{Lower, Modules};
 use crate::name::{BrokerCallId, ModuleName, RunId, Scope};
-use crate::notice::Notice;
+use crate::notice::{InstanceStage, Notice};
 use crate::source::Sources;
 use crate::time::Time;
 
 /// How many calls wait while others are recorded.
 const MAX_WAITING: usize = 100;
+
+/// How many instances are remembered that were removed, for those who ask what became of them.
+const MAX_REMOVED: usize = 100;
 
 /// Whether this operator answers platforms.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -49,6 +52,8 @@ pub(crate) struct Broker {
     /// When what could not be recorded is tried again.
     record_again: Option<Time>,
     waiting: VecDeque<(BrokerCallId, Call)>,
+    /// Instances that were removed, the last one at the end.
+    removed: VecDeque<InstanceKey>,
     registrar: Registrar,
 }
 
@@ -161,7 +166,7 @@ impl Broker {
                     }
                     InstanceAction::Deprovision(ids, accepts) => self.deprovision(&key, &ids, accepts),
                     InstanceAction::Fetch => self.fetch(&key),
-                    InstanceAction::LastOperation => self.last_operation(&key),
+                    InstanceAction::LastOperation(is_removal) => self.last_operation(&key, is_removal),
                 }
             }
             Action::Binding(id, binding, action) => {
@@ -179,6 +184,11 @@ impl Broker {
 
     pub(super) fn known(&self) -> Result<&Instances, Refusal> {
         self.instances.as_ref().ok_or_else(|| Refusal::unavailable("the broker is starting: ask again"))
+    }
+
+    /// Returns whether there was an instance that was removed since this operator began.
+    pub(super) fn was_removed(&self, key: &InstanceKey) -> bool {
+        self.removed.contains(key)
     }
 
     /// Has other instances recorded. What they are is in force when that is done.
@@ -211,12 +221,7 @@ impl Broker {
             Ok(()) => {
                 let before = self.instances.replace(next).unwrap_or_default();
                 for key in keys {
-                    let state = |instances: &Instances| instances.get(&key).map(|instance| instance.state);
-                    let now = self.instances.as_ref().and_then(state);
-                    if now != state(&before) {
-                        // What was done for it was for another end.
-                        self.operations.remove(&key);
-                    }
+                    self.passed(cx, key, &before);
                 }
                 answer
             }
@@ -232,6 +237,31 @@ impl Broker {
         };
         if let Some((id, answer)) = answer {
             cx.push(Effect::AnswerBroker { id, answer });
+        }
+    }
+
+    /// Takes note that an instance is at another stage than before, if it is.
+    fn passed(&mut self, cx: &mut Context, key: InstanceKey, before: &Instances) {
+        let before = before.get(&key);
+        let now = self.instances.as_ref().and_then(|instances| instances.get(&key));
+        let Some(instance) = now.or(before) else { return };
+        if now.map(|instance| instance.state) == before.map(|instance| instance.state) {
+            return;
+        }
+        let stage = match now.map(|instance| instance.state) {
+            Some(State::Provisioning) => InstanceStage::Provisioning,
+            Some(State::Provisioned) => InstanceStage::Provisioned,
+            Some(State::Deprovisioning) => InstanceStage::Deprovisioning,
+            None => InstanceStage::Deprovisioned,
+        };
+        cx.notify(instance.notice(stage, None));
+        // What was done for it was for another end.
+        self.operations.remove(&key);
+        self.removed.retain(|removed| *removed != key);
+        if now.is_none() {
+            self.removed.push_back(key);
+            let surplus = self.removed.len().saturating_sub(MAX_REMOVED);
+            self.removed.drain(..surplus);
         }
     }
 
@@ -318,6 +348,12 @@ impl Broker {
             let operation = self.operations.entry(key.clone()).or_insert_with(new);
             if operation.advance(instance, modules, lower, is_converged) == Progress::Done {
                 done.insert(key.clone());
+            } else if let Some(failure) = operation.news() {
+                let stage = match instance.state {
+                    State::Provisioning | State::Provisioned => InstanceStage::ProvisionFailed,
+                    State::Deprovisioning => InstanceStage::DeprovisionFailed,
+                };
+                lower.cx.notify(instance.notice(stage, Some(failure)));
             }
         }
         if done.is_empty() || self.recording.is_some() || self.record_again.is_some() {
@@ -367,7 +403,10 @@ impl Broker {
 
     /// Returns how many things are kept by name or number.
     pub(crate) fn entries(&self) -> usize {
-        self.waiting.len() + self.operations.len() + self.instances.as_ref().map_or(0, Instances::len)
+        self.waiting.len()
+            + self.operations.len()
+            + self.removed.len()
+            + self.instances.as_ref().map_or(0, Instances::len)
     }
 }
 

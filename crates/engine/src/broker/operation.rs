@@ -31,6 +31,8 @@ pub(super) struct Operation {
     begun: Time,
     /// Why it has failed, if it has.
     failure: Option<String>,
+    /// Whether that was told.
+    is_told: bool,
     /// The runs of the module that failed since the last one that did not.
     failed_runs: u32,
     failed_writes: u32,
@@ -74,6 +76,7 @@ impl Operation {
             stage: Stage::Deciding,
             begun: now,
             failure: None,
+            is_told: false,
             failed_runs: 0,
             failed_writes: 0,
             unswitched_since: None,
@@ -83,6 +86,13 @@ impl Operation {
     /// Returns why it has failed, if it has.
     pub(super) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    /// Returns why it has failed, the first time that it is asked.
+    pub(super) fn news(&mut self) -> Option<&str> {
+        let failure = self.failure.as_deref().filter(|_| !self.is_told)?;
+        self.is_told = true;
+        Some(failure)
     }
 
     /// Returns whether it is under way.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::answer::{Refusal, accepted, json_answer};
-use super::call::{Ids, Wanted};
+use super::call::{DEPROVISION, Ids, PROVISION, Wanted};
 use super::instances::{Instance, InstanceKey, MAX_INSTANCES, State};
 use super::machine::{Broker, Step};
 use super::offers::{ListedPlan, Listing, services};
@@ -15,10 +15,6 @@ use crate::extenders::Extender;
 use crate::module::Modules;
 use crate::source::Sources;
 
-/// What operations are called: an instance has one at a time.
-const PROVISION: &str = "provision";
-const DEPROVISION: &str = "deprovision";
-
 impl Broker {
     pub(super) fn provision(
         &mut self,
@@ -28,9 +24,6 @@ impl Broker {
         key: &InstanceKey,
         wanted: &Wanted,
     ) -> Result<Step, Refusal> {
-        if !wanted.accepts_incomplete {
-            return Err(Refusal::async_required());
-        }
         let known = self.known()?;
         if let Some(instance) = known.get(key) {
             if instance.state == State::Deprovisioning {
@@ -44,7 +37,13 @@ impl Broker {
             if instance.state == State::Provisioned {
                 return Ok(Step::Answer(json_answer(200, json!({}))));
             }
+            if !wanted.accepts_incomplete {
+                return Err(Refusal::async_required());
+            }
             return Ok(Step::Answer(self.go_on(key)));
+        }
+        if !wanted.accepts_incomplete {
+            return Err(Refusal::async_required());
         }
         let (service, plan) = offered(&key.0, &wanted.ids, sources, modules)?;
         let name = &service.module.name;
@@ -142,14 +141,19 @@ impl Broker {
     }
 
     pub(super) fn fetch(&self, key: &InstanceKey) -> Result<Step, Refusal> {
-        let instance = self.known()?.get(key).filter(|instance| instance.state == State::Provisioned);
+        // One whose removal fails is there still.
+        let instance = self.known()?.get(key).filter(|instance| instance.state != State::Provisioning);
         let instance = instance.ok_or_else(|| no_instance(Refusal::not_found))?;
         let body = json!({"service_id": instance.service_id(), "plan_id": instance.plan_id()});
         Ok(Step::Answer(json_answer(200, body)))
     }
 
-    pub(super) fn last_operation(&self, key: &InstanceKey) -> Result<Step, Refusal> {
-        let instance = self.known()?.get(key).ok_or_else(|| no_instance(Refusal::gone))?;
+    /// Returns how far an instance is. `is_removal` says that the platform waits for its end.
+    pub(super) fn last_operation(&self, key: &InstanceKey, is_removal: bool) -> Result<Step, Refusal> {
+        // Gone is what a platform waits for that removed it, and a failure for all others.
+        let is_gone = is_removal || self.was_removed(key);
+        let missing = if is_gone { Refusal::gone } else { Refusal::not_found };
+        let instance = self.known()?.get(key).ok_or_else(|| no_instance(missing))?;
         let failure = self.operations.get(key).and_then(Operation::failure);
         let module = &instance.module;
         let (state, description) = match (instance.state, failure) {

@@ -37,6 +37,7 @@ impl Configuration {
             Notice::ConfigChecked { .. }
             | Notice::DiscoveryFailed { .. }
             | Notice::ElectionChanged { .. }
+            | Notice::InstanceChanged { .. }
             | Notice::ModuleRolledBack { .. }
             | Notice::Warned { scope: Scope::Global, .. }
             | Notice::WatchFailed { .. } => None,
@@ -88,6 +89,7 @@ impl Configuration {
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
         | Notice::ElectionChanged { message: text, .. }
+        | Notice::InstanceChanged { message: text, .. }
         | Notice::ModuleRolledBack { message: text, .. }
         | Notice::Warned { message: text, .. } = notice
         {

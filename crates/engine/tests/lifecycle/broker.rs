@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use engine::{
     BrokerAnswer, BrokerBody, BrokerCallId, BrokerRegistration, BrokerRequest, Config, ConfigText, Effect,
-    Engine, Event, Failure, FailureKind, Module, Offer, OfferedPlan, Plans, ValuesLayout,
+    Engine, Event, Failure, FailureKind, InstanceStage, Module, Notice, Offer, OfferedPlan, Plans,
+    ValuesLayout,
 };
 use serde_json::{Value, json};
 use values::preset::Presets;
@@ -94,6 +95,15 @@ impl World {
         let id = self.calls(method, path, Some("2.16"), body);
         self.run_for(20);
         self.answered(id)
+    }
+
+    /// Returns the stages of instances that were told, in their order.
+    fn stages(&self) -> Vec<InstanceStage> {
+        let stage = |notice: &Notice| match notice {
+            Notice::InstanceChanged { stage, .. } => Some(*stage),
+            _ => None,
+        };
+        self.notices.iter().filter_map(stage).collect()
     }
 
     fn kept(&self) -> Value {
@@ -280,12 +290,28 @@ fn calls_that_are_wrong_have_the_status_and_the_error_of_the_specification() {
         ("PUT", "/ns/team/v2/service_instances/o?accepts_incomplete=true", wanted(), 400, "BadRequest"),
         ("PUT", INSTANCE, wants("micro", json!({})), 409, "Conflict"),
         ("PUT", INSTANCE, wants("big", json!({"size": 2})), 409, "Conflict"),
+        // Nothing of that takes time.
+        ("PUT", "/cluster/v2/service_instances/i", wants("micro", json!({})), 409, "Conflict"),
         ("PUT", other, wants("big", json!({})), 409, "Conflict"),
         ("PUT", other, wants("micro", json!({"size": 1})), 409, "Conflict"),
         // Showing.
         ("GET", "/cluster/v2/service_instances/other", None, 404, "NotFound"),
         ("GET", "/ns/team/v2/service_instances/i", None, 404, "NotFound"),
-        ("GET", "/cluster/v2/service_instances/other/last_operation", None, 410, "Gone"),
+        ("GET", "/cluster/v2/service_instances/other/last_operation", None, 404, "NotFound"),
+        (
+            "GET",
+            "/cluster/v2/service_instances/other/last_operation?operation=provision",
+            None,
+            404,
+            "NotFound",
+        ),
+        (
+            "GET",
+            "/cluster/v2/service_instances/other/last_operation?operation=deprovision",
+            None,
+            410,
+            "Gone",
+        ),
         // Removing.
         ("DELETE", "/cluster/v2/service_instances/i?accepts_incomplete=true", None, 400, "BadRequest"),
         (
@@ -336,7 +362,8 @@ fn calls_that_are_wrong_have_the_status_and_the_error_of_the_specification() {
             "BadRequest",
         ),
         ("GET", binding, None, 404, "NotFound"),
-        ("GET", "/cluster/v2/service_instances/i/service_bindings/b/last_operation", None, 410, "Gone"),
+        ("GET", "/cluster/v2/service_instances/i/service_bindings/b/last_operation", None, 404, "NotFound"),
+        ("PATCH", binding, None, 422, "NotSupported"),
         ("DELETE", binding, None, 400, "BadRequest"),
         (
             "DELETE",
@@ -408,7 +435,10 @@ fn an_instance_is_made_bound_unbound_and_removed() {
     assert!(world.deployed.contains_key("db") && world.credentials.contains_key("db"));
     assert_eq!(world.asks("PUT", INSTANCE, wants("big", json!({}))), (200, json!({})));
     let shown = json!({"service_id": "id-db", "plan_id": "id-of-big"});
-    assert_eq!(world.asks("GET", "/cluster/v2/service_instances/i", None), (200, shown));
+    assert_eq!(world.asks("GET", "/cluster/v2/service_instances/i", None), (200, shown.clone()));
+    // What is there needs no time, so also a platform without patience is told.
+    let impatient = "/cluster/v2/service_instances/i";
+    assert_eq!(world.asks("PUT", impatient, wants("big", json!({}))), (200, json!({})));
     let secret = json!({"in": "ops/db-binding"});
     assert_eq!(world.asks("PUT", BINDING, wants("big", json!({}))), (201, secret.clone()));
     assert_eq!(world.asks("PUT", BINDING, wants("big", json!({}))), (200, secret.clone()));
@@ -422,9 +452,15 @@ fn an_instance_is_made_bound_unbound_and_removed() {
     assert_eq!(world.asks("DELETE", REMOVED, None).0, 202);
     assert_eq!(world.asks("PUT", INSTANCE, wants("big", json!({}))).1["error"], "ConcurrencyError");
     assert_eq!(world.state().0, "in progress");
+    assert_eq!(world.asks("GET", "/cluster/v2/service_instances/i", None), (200, shown), "it is there still");
     world.run_for(3_000);
-    for path in ["/cluster/v2/service_instances/i/last_operation", "/cluster/v2/service_instances/i"] {
-        assert!(matches!(world.asks("GET", path, None).0, 404 | 410));
+    for (path, status) in [
+        ("/cluster/v2/service_instances/i/last_operation", 410),
+        ("/cluster/v2/service_instances/i/last_operation?operation=deprovision", 410),
+        ("/cluster/v2/service_instances/i", 404),
+        ("/cluster/v2/service_instances/never/last_operation", 404),
+    ] {
+        assert_eq!(world.asks("GET", path, None).0, status, "{path}");
     }
     assert_eq!(world.asks("DELETE", REMOVED, None).0, 410);
     assert!(!world.deployed.contains_key("db"));
@@ -484,6 +520,8 @@ fn an_instance_has_failed_when_three_runs_of_its_module_have_and_can_be_removed(
     // The module is tried further: what recovers is there.
     world.run_for(20_000);
     assert_eq!(world.state().0, "succeeded");
+    let stages = [InstanceStage::Provisioning, InstanceStage::ProvisionFailed, InstanceStage::Provisioned];
+    assert_eq!(world.stages(), stages, "each is told once");
     let mut world = crate::broker::world();
     for _ in 0..5 {
         world = world.release("db", Err("the chart is bad"));
@@ -515,6 +553,114 @@ fn of_two_calls_at_once_for_one_instance_one_is_refused_and_for_two_both_are_tak
     world.run_for(3_000);
     assert!(world.deployed.contains_key("db") && world.deployed.contains_key("web"));
     assert_eq!(world.kept()["instances"].as_array().unwrap().len(), 2);
+}
+
+/// Returns what is kept of so many instances of modules that are not there, each with a text of so many bytes among its
+/// parameters. The first one is that of `db`, with so many bindings.
+fn crowd(instances: usize, bytes: usize, bindings: usize) -> String {
+    let bindings: Vec<String> = (0..bindings).map(|number| format!("b{number}")).collect();
+    let instances: Vec<Value> = (0..instances)
+        .map(|number| {
+            let is_first = number == 0;
+            let (id, module) =
+                if is_first { ("i".to_owned(), "db".to_owned()) } else { (format!("x{number}"), format!("m{number}")) };
+            let parameters = if is_first { json!({}) } else { json!({"text": "x".repeat(bytes)}) };
+            json!({
+                "namespace": "", "id": id, "serviceId": "id-db", "planId": "id-of-big", "plan": "big", "module": module,
+                "key": module, "parameters": parameters, "state": "provisioned",
+                "bindings": if is_first { json!(bindings) } else { json!([]) },
+            })
+        })
+        .collect();
+    json!({"version": 1, "instances": instances}).to_string()
+}
+
+/// A world with these instances, in which `db` runs.
+fn crowded(instances: usize, bytes: usize, bindings: usize) -> World {
+    let mut world = provisioned();
+    world.platform.kept = Some(crowd(instances, bytes, bindings));
+    world.restarts_with_broker();
+    assert_eq!(world.state().0, "succeeded");
+    world
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as calls are made of it")]
+fn wants_web() -> Option<Value> {
+    Some(json!({"service_id": "id-web", "plan_id": "id-web-default"}))
+}
+
+#[test]
+fn no_more_is_kept_than_there_may_be() {
+    let other = "/cluster/v2/service_instances/other?accepts_incomplete=true";
+    // The last instance and the last binding, and one more of each.
+    let mut world = crowded(999, 0, 99);
+    assert_eq!(world.asks("PUT", other, wants_web()).0, 202);
+    assert_eq!(world.asks("PUT", BINDING, wants("big", json!({}))).0, 201);
+    let mut world = crowded(1_000, 0, 100);
+    for (method, path, body, says) in [
+        ("PUT", other, wants_web(), "there are 1000 instances"),
+        ("PUT", BINDING, wants("big", json!({})), "has 100 bindings"),
+    ] {
+        let before = world.kept();
+        let (status, answer) = world.asks(method, path, body);
+        assert_eq!((status, &answer["error"]), (400, &json!("BadRequest")), "{answer}");
+        assert!(answer["description"].as_str().unwrap().contains(says), "{answer}");
+        assert_eq!(world.kept(), before);
+    }
+    // What is there can be used, and removed, which makes room.
+    assert_eq!(world.asks("DELETE", REMOVED, None).0, 202);
+    world.run_for(3_000);
+    assert_eq!(world.asks("PUT", other, wants_web()).0, 202);
+    // 900 KiB in all.
+    let mut world = crowded(15, 60 << 10, 0);
+    let large = json!({"text": "x".repeat(60 << 10)});
+    let body = json!({"service_id": "id-web", "plan_id": "id-web-default", "parameters": large});
+    let before = world.kept();
+    let (status, answer) = world.asks("PUT", other, Some(body));
+    assert_eq!((status, &answer["error"]), (400, &json!("BadRequest")));
+    assert!(answer["description"].as_str().unwrap().contains("larger than what is kept"), "{answer}");
+    assert_eq!(world.kept(), before);
+    assert_eq!(world.asks("PUT", other, wants_web()).0, 202);
+    // A record with more of them was not written by the broker.
+    let mut world = sourced_with(&files(), brokered());
+    world.platform.kept = Some(crowd(1_001, 0, 0));
+    world.run_for(100);
+    assert_eq!(world.asks("GET", "/cluster/v2/service_instances/i", None).0, 503);
+}
+
+#[test]
+fn a_hundred_calls_wait_while_another_one_is_recorded_and_the_next_is_refused() {
+    let mut world = world();
+    let first = world.calls("PUT", INSTANCE, Some("2.14"), wants("big", json!({})));
+    let path = |number: usize| format!("/cluster/v2/service_instances/w{number}?accepts_incomplete=true");
+    let waiting: Vec<BrokerCallId> =
+        (0..101).map(|number| world.calls("PUT", &path(number), Some("2.14"), wants_web())).collect();
+    world.run_for(1);
+    let (status, answer) = world.answered(*waiting.last().unwrap());
+    assert_eq!((status, &answer["error"]), (422, &json!("ConcurrencyError")));
+    assert_eq!(world.platform.answers.len(), 0, "the others wait");
+    world.run_for(3_000);
+    assert_eq!(world.answered(first).0, 202);
+    let statuses: Vec<u16> = waiting[..100].iter().map(|id| world.answered(*id).0).collect();
+    assert_eq!((statuses[0], &statuses[1..]), (202, &[409; 99][..]), "there is one instance of a module");
+}
+
+#[test]
+fn who_removed_an_instance_is_told_that_it_is_gone_and_a_hundred_are_remembered() {
+    let mut world = world();
+    let gone = |world: &mut World, id: usize| {
+        world.asks("GET", &format!("/cluster/v2/service_instances/r{id}/last_operation"), None).0
+    };
+    for number in 0..101 {
+        let put = format!("/cluster/v2/service_instances/r{number}?accepts_incomplete=true");
+        assert_eq!(world.asks("PUT", &put, wants_web()).0, 202);
+        world.run_for(1_000);
+        let removed = format!("{put}&service_id=id-web&plan_id=id-web-default");
+        assert_eq!(world.asks("DELETE", &removed, None).0, 202, "{number}");
+        world.run_for(1_000);
+        assert_eq!(gone(&mut world, number), 410, "{number}");
+    }
+    assert_eq!((gone(&mut world, 0), gone(&mut world, 1)), (404, 410));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::snapshot::{Item, Key};
 use engine::view::ElectionRole;
 use engine::{
-    Abort, Config, Effect, ElectionConfig, ElectionMode, Engine, Event, Failure, FailureKind, HookOutput,
-    LeaseRecord, MonitorId, Notice, RunId, Time,
+    Abort, BrokerCallId, BrokerRequest, Config, Effect, ElectionConfig, ElectionMode, Engine, Event, Failure,
+    FailureKind, HookOutput, LeaseRecord, MonitorId, Notice, RunId, Time,
 };
 use serde_json::json;
 
@@ -59,6 +59,8 @@ struct Replica {
     notices: Vec<String>,
     /// How many requests it has sent about the Lease.
     requests: usize,
+    /// What platforms were answered.
+    answers: Vec<u16>,
 }
 
 /// Several operators and what they share.
@@ -72,6 +74,8 @@ struct Cluster {
     last: u64,
     /// Whether modules may come from sources.
     has_sources: bool,
+    /// Whether platforms may ask.
+    has_broker: bool,
     /// Whether the Lease may not be used.
     is_forbidden: bool,
     /// Who ran a hook, one after the other.
@@ -83,7 +87,11 @@ impl Cluster {
         let files = files().global_hook("tick.sh", TICK);
         self.replicas.push(Replica {
             engine: Engine::new(
-                Config { source_workers: usize::from(self.has_sources), ..config(name, mode) },
+                Config {
+                    source_workers: usize::from(self.has_sources),
+                    has_broker: self.has_broker,
+                    ..config(name, mode)
+                },
                 files.catalog(),
             ),
             name: name.to_owned(),
@@ -97,6 +105,7 @@ impl Cluster {
             is_over: false,
             notices: Vec::new(),
             requests: 0,
+            answers: Vec::new(),
         });
         let index = self.replicas.len() - 1;
         self.handle(index, Event::Started);
@@ -195,6 +204,13 @@ impl Cluster {
                     self.replicas[index].acts_until = Some(self.now + time);
                 }
                 self.send_in(REQUEST, index, Event::LeaseWritten { run, outcome: Ok(outcome) });
+            }
+            Effect::AnswerBroker { answer, .. } => self.replicas[index].answers.push(answer.status),
+            Effect::RegisterBrokers { run, .. } => {
+                self.send_in(REQUEST, index, Event::BrokersRegistered { run, outcome: Ok(false) });
+            }
+            Effect::ReadInstances { run } => {
+                self.send_in(REQUEST, index, Event::InstancesRead { run, outcome: Ok(None) });
             }
             Effect::Notify(Notice::ElectionChanged { message, warning }) => {
                 let sign = if warning { "! " } else { "" };
@@ -347,6 +363,41 @@ fn two() -> Cluster {
     cluster.start("b", ElectionMode::Standby);
     cluster.work(5);
     cluster
+}
+
+#[test]
+fn a_standby_answers_platforms_that_another_replica_leads_until_it_does() {
+    let mut cluster = Cluster { has_broker: true, ..Cluster::default() };
+    cluster.start("a", ElectionMode::Standby);
+    cluster.start("b", ElectionMode::Standby);
+    cluster.work(5);
+    let (leader, standby) = (cluster.leader().unwrap(), 1 - cluster.leader().unwrap());
+    let instance = "/cluster/v2/service_instances/i";
+    let asks = |cluster: &mut Cluster, index: usize| {
+        for (number, (method, path)) in
+            [("GET", "/cluster/v2/catalog"), ("GET", instance), ("PUT", instance), ("DELETE", instance)]
+                .into_iter()
+                .enumerate()
+        {
+            let request = BrokerRequest {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                query: "accepts_incomplete=true&service_id=s&plan_id=p".to_owned(),
+                api_version: Some("2.17".to_owned()),
+                body: Some(Arc::new(json!({"service_id": "s", "plan_id": "p"}))),
+            };
+            let id = BrokerCallId::new(u64::try_from(number).unwrap());
+            cluster.handle(index, Event::BrokerAsked { id, request });
+        }
+        std::mem::take(&mut cluster.replicas[index].answers)
+    };
+    // A change that is not begun is asked for again, and nothing is said of what only the leader knows.
+    assert_eq!(asks(&mut cluster, standby), [503, 503, 422, 422]);
+    assert_eq!(asks(&mut cluster, leader), [200, 404, 400, 410]);
+    cluster.handle(leader, Event::ShutdownRequested);
+    cluster.run(60_000);
+    assert!(cluster.is_at_work(standby));
+    assert_eq!(asks(&mut cluster, standby), [200, 404, 400, 410]);
 }
 
 #[test]
