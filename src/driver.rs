@@ -78,7 +78,7 @@ enum Question {
     /// How late its timers are.
     Lateness(oneshot::Sender<Duration>),
     /// What a module would be rendered with that is to take the place of another one.
-    Planned(Arc<Module>, oneshot::Sender<Option<Result<ChartInput, Failure>>>),
+    Planned(SourceKey, Arc<Module>, oneshot::Sender<Result<ChartInput, Failure>>),
     /// What a configuration of module sources would bring about.
     SourcePlan(Box<PlannedSource>, oneshot::Sender<SourcePlan>),
     View(oneshot::Sender<View>),
@@ -229,12 +229,16 @@ impl Questions {
         plan.await.ok()
     }
 
-    /// Returns a module that is to take the place of one of its name, with what its chart would be rendered with, for the socket
-    /// only; `None` if there is none, or the operator has ended.
-    pub async fn planned_input(&self, module: Arc<Module>) -> Option<Result<ChartInput, Failure>> {
+    /// Returns a module that is to come, or to take the place of one of its name, with what its chart would be rendered with, for
+    /// the socket only; `None` when the operator has ended. `source` is the configuration that would bring it.
+    pub async fn planned_input(
+        &self,
+        source: SourceKey,
+        module: Arc<Module>,
+    ) -> Option<Result<ChartInput, Failure>> {
         let (answer, input) = oneshot::channel();
-        self.questions.send(Question::Planned(module, answer)).await.ok()?;
-        input.await.ok()?
+        self.questions.send(Question::Planned(source, module, answer)).await.ok()?;
+        input.await.ok()
     }
 
     /// Gives a command and returns what came of it; `None` when the operator has ended.
@@ -378,7 +382,9 @@ impl<O: Effects> Driver<O> {
                 let _ = answer.send(late);
             }
             Question::Chart(module, answer) => drop(answer.send(self.engine.chart_input(&module))),
-            Question::Planned(module, answer) => drop(answer.send(self.engine.planned_input(&module))),
+            Question::Planned(source, module, answer) => {
+                drop(answer.send(self.engine.planned_input(&source, &module)));
+            }
             Question::SourcePlan(planned, answer) => {
                 let PlannedSource { source, approved, spec, fetched } = *planned;
                 let (now, key) = (self.now(), (&source, approved.as_deref()));

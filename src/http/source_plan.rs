@@ -109,13 +109,18 @@ async fn answer(debug: &DebugState, query: &BTreeMap<String, String>, body: &[u8
 /// Returns how the cluster differs from what modules that change would render to; `None` when the operator has ended.
 async fn diffs(debug: &DebugState, plan: &SourcePlan, secret: &SecretValues) -> Option<Diffs> {
     let mut diffs = Diffs::new();
-    let is_rendered = |change: PlannedChange, is_on: bool| change == PlannedChange::Change && is_on;
+    // Of what comes, all is shown also while it is off: somebody is about to switch it on.
+    let is_rendered = |change: PlannedChange, is_on: bool| match change {
+        PlannedChange::Come => true,
+        PlannedChange::Change => is_on,
+        PlannedChange::Go | PlannedChange::Stay => false,
+    };
     let modules = plan.modules.iter().filter(|module| is_rendered(module.change, module.is_on));
     for planned in modules.take(MAX_DIFFS) {
         let Some(bundle) = planned.to.clone() else { continue };
         let outcome = match debug.sources.module(bundle).await {
             Err(failure) => Err(failure),
-            Ok(module) => match debug.questions.planned_input(module).await? {
+            Ok(module) => match debug.questions.planned_input(plan.source.clone(), module).await? {
                 Err(failure) => Err(failure),
                 Ok((module, values)) => debug.releases.diff(module, values).await,
             },

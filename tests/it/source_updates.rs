@@ -12,16 +12,24 @@ use crate::support::server::{ok, send};
 
 /// Returns a module `web`: a chart with one ConfigMap, or one that can't be rendered.
 fn web(version: &str, says: &str, is_good: bool) -> Vec<u8> {
+    bundle("web", version, says, is_good)
+}
+
+/// Returns such a module with a name.
+fn bundle(name: &str, version: &str, says: &str, is_good: bool) -> Vec<u8> {
     let mut packed = Packed::new();
-    let meta = format!("id: id-web\nname: web\nversion: {version}\ndescription: A test.\ndisplayName: Web\n");
+    let meta =
+        format!("id: id-{name}\nname: {name}\nversion: {version}\ndescription: A test.\ndisplayName: A\n");
     let map = if is_good {
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {says: {{ .Values.web.says }}}\n"
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{says: {{{{ .Values.{name}.says }}}}}}\n"
+        )
     } else {
-        "{{ fail \"this version does not run\" }}\n"
+        "{{ fail \"this version does not run\" }}\n".to_owned()
     };
     packed.file("meta.yaml", 0o644, meta.as_bytes());
-    packed.file("Chart.yaml", 0o644, b"name: web\nversion: 0.1.0\n");
-    packed.file("values.yaml", 0o644, format!("web: {{says: {says}}}\n").as_bytes());
+    packed.file("Chart.yaml", 0o644, format!("name: {name}\nversion: 0.1.0\n").as_bytes());
+    packed.file("values.yaml", 0o644, format!("{name}: {{says: {says}}}\n").as_bytes());
     packed.file("templates/map.yaml", 0o644, map.as_bytes());
     packed.finish()
 }
@@ -126,6 +134,22 @@ async fn a_plan_says_what_would_come_change_and_go_and_writes_nothing() {
     let (code, text) = source(&world, &["plan", file.to_str().unwrap(), "-o", "json"]);
     let data: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, &data["modules"][0]["change"], &data["changes"]), (1, &json!("change"), &json!(true)));
+    // What comes is shown whole, with what people wrote for it before.
+    let cache = bundle("cache", "1.0.0", "three", true);
+    world.repository.publish(&[("web", "2.0.0", web("2.0.0", "two", true)), ("cache", "1.0.0", cache)]);
+    world
+        .cluster
+        .put("addon-operator", json!({"data": {"webEnabled": "true", "cache": "says: four\n"}}))
+        .await;
+    let (code, text) = plan(&object(&url));
+    assert_eq!(code, 1);
+    let (comes, changes) = text.split_once("web changes").unwrap();
+    assert!(comes.starts_with("cache comes with 1.0.0, off until the ConfigMap switches it on\n"), "{text}");
+    assert!(comes.contains("\n+kind: ConfigMap\n") && comes.contains("\n+  says: four\n"), "{text}");
+    let is_removed = |line: &str| line.starts_with('-') && !line.starts_with("---");
+    assert!(!comes.lines().any(is_removed), "there is nothing before: {text}");
+    assert!(changes.contains("\n-  says: one\n"), "{text}");
+    offer(&world, "2.0.0", web("2.0.0", "two", true));
     let gone = json!({"apiVersion": object("")["apiVersion"], "kind": "ClusterAddonsConfiguration",
         "metadata": {"name": "platform"}, "spec": {"repositories": []}});
     assert_eq!(plan(&gone), (1, "web goes with 1.0.0, its release is removed\n".to_owned()));

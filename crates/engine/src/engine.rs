@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::addon::{Digest, Fetched, Registry, SourceKey, SourcePlan, SourceSpec};
+use crate::addon::{Digest, Fetched, PlannedChange, Registry, SourceKey, SourcePlan, SourceSpec};
 use crate::binding::Bindings;
 use crate::broker::{Broker, Standing};
 use crate::catalog::{Catalog, Module};
@@ -1465,17 +1465,21 @@ impl Engine {
         spec: &SourceSpec,
         fetched: Fetched,
     ) -> SourcePlan {
-        self.sources.plan(&self.modules, now, (key, approved), spec, fetched)
+        let mut plan = self.sources.plan(&self.modules, now, (key, approved), spec, fetched);
+        for module in plan.modules.iter_mut().filter(|module| module.change == PlannedChange::Come) {
+            module.is_on = self.configuration.is_switched_on(&module.name);
+        }
+        plan
     }
 
-    /// Returns a module that is to take the place of one of its name, with what its chart would be rendered with then; `None` if
-    /// there is no such module.
+    /// Returns a module that a configuration of sources would bring, or put in the place of one of its name, with what its chart
+    /// would be rendered with then.
     ///
     /// # Errors
     ///
     /// If the values do not fit it.
-    pub fn planned_input(&self, module: &Arc<Module>) -> Option<PlannedInput> {
-        self.modules.planned_input(&self.configuration, module)
+    pub fn planned_input(&self, source: &SourceKey, module: &Arc<Module>) -> PlannedInput {
+        self.modules.planned_input(&self.configuration, source, module)
     }
 
     /// Returns how much the engine holds.

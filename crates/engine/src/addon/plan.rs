@@ -25,7 +25,7 @@ pub struct PlannedModule {
     pub from: Option<Bundle>,
     /// The bundle that it would have.
     pub to: Option<Bundle>,
-    /// Whether it is on now.
+    /// Whether it is on now; of one that comes, whether the ConfigMap switches it on.
     pub is_on: bool,
     /// Why another version would not come, if one would be held back.
     pub held_back: Option<String>,

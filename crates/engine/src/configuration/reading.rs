@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use values::Section;
+use values::patch::Root;
 
 use super::Configuration;
 use super::config_map::{Changes, ConfigMap, Flag, Layers, keys_of};
 use super::redaction::without;
+use super::sections::section;
+use crate::catalog::Module;
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
 use crate::context::Context;
 use crate::event::ConfigData;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
 use crate::time::Time;
@@ -299,6 +302,39 @@ impl Configuration {
                 changes.modules.insert(name.clone());
             }
         }
+    }
+
+    /// Returns the section that a module would have if it came: the values of its files, and what people wrote before it is there.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit together.
+    pub(super) fn section_to_come(&self, new: &Module) -> Result<Section, Failure> {
+        let unfit = |error: &values::SectionError| Failure::of(FailureKind::Values, error);
+        let root = Root::Module(new.key.to_string());
+        let section = section(root, &new.static_values, &new.schemas);
+        let mut section =
+            section.with_presets(Arc::clone(&new.plans.presets)).map_err(|error| unfit(&error))?;
+        let mut config = Value::Object(serde_json::Map::new());
+        for object in ConfigObject::ALL {
+            let text = self.config_map.of(object).text(&new.key);
+            if let Parsed::Section(Some(value)) = parsed_section(object, &new.key, text)? {
+                values::merge::merge(&mut config, &value)
+                    .map_err(|error| object.bad_key(&new.key, &error.to_string()))?;
+            }
+        }
+        if let Some(taken) = configured(&section, ConfigObject::ConfigMap, Some(Arc::new(config)))? {
+            section = taken;
+        }
+        Ok(section)
+    }
+
+    /// Returns whether people switched a module on before it is there.
+    pub(crate) fn is_switched_on(&self, name: &ModuleName) -> bool {
+        let key = format!("{}Enabled", values::name::camel(name.as_str()));
+        let said = ConfigObject::ALL.map(|object| self.text_of(object, &key));
+        // What the Secret says counts more, and comes last.
+        said.into_iter().flatten().next_back().is_some_and(|text| text.trim() == "true")
     }
 
     /// Lays a new value of one object and that of the other one over another, and records both if they are good together.

@@ -172,9 +172,16 @@ impl Configuration {
         }
     }
 
-    /// Returns the input of a module that is to take the place of one of its name; `None` if there is none.
-    pub(crate) fn planned_input(&self, new: &Module) -> Option<Result<ValuesInput, Failure>> {
-        let old = self.sections.get(&new.name)?;
+    /// Returns the input of a module that is to come, or to take the place of one of its name.
+    ///
+    /// # Errors
+    ///
+    /// If the values do not fit it.
+    pub(crate) fn planned_input(&self, new: &Module) -> Result<ValuesInput, Failure> {
+        let old = match self.sections.get(&new.name) {
+            Some(old) => old.clone(),
+            None => self.section_to_come(new)?,
+        };
         let section = old
             .with_presets(Arc::clone(&new.plans.presets))
             .and_then(|section| section.with_statics(object(&new.static_values), Arc::clone(&new.schemas)))
@@ -186,7 +193,7 @@ impl Configuration {
             let module = Some(ModuleValues { key, values, config: section.config_or_null() });
             ValuesInput { module, ..self.input(Some(new), &Arc::from([])) }
         };
-        Some(section.map(input).map_err(|error| Failure::of(FailureKind::Values, &error)))
+        section.map(input).map_err(|error| Failure::of(FailureKind::Values, &error))
     }
 
     /// Returns why the values can't be given to the chart of a module, if so.
@@ -301,7 +308,8 @@ fn global_section(global: &Global) -> Section {
     section(Root::Global, &global.static_values, &global.schemas)
 }
 
-fn section(root: Root, statics: &Arc<Value>, schemas: &Arc<Schemas>) -> Section {
+/// Returns a section with the values of files alone.
+pub(super) fn section(root: Root, statics: &Arc<Value>, schemas: &Arc<Schemas>) -> Section {
     let made = Section::new(root.clone(), object(statics), Arc::clone(schemas));
     // Static values that are a map can only fail to merge with themselves; the empty map can't.
     made.or_else(|_| Section::new(root, Value::Object(Map::new()), Arc::default()))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::provision::{Provision, packages};
 use super::state::Release;
 use super::{Modules, Phase};
+use crate::addon::{SourceKey, SourceKind};
 use crate::catalog::Module;
 use crate::configuration::Configuration;
 use crate::context::Context;
@@ -15,7 +16,7 @@ use crate::name::{ModuleName, Scope};
 use crate::package::{ChartReference, Package};
 use crate::release_target::ReleaseTarget;
 
-/// A module that is to take the place of another one, where its release belongs, and what its chart would be rendered with; or why
+/// A module that is to come or to take the place of another one, where its release belongs, and what its chart would be rendered with; or why
 /// the values do not fit it.
 pub(crate) type PlannedInput = Result<((Arc<Module>, ReleaseTarget), ValuesInput), Failure>;
 
@@ -131,12 +132,17 @@ impl Modules {
     pub(crate) fn planned_input(
         &self,
         configuration: &Configuration,
+        source: &SourceKey,
         new: &Arc<Module>,
-    ) -> Option<PlannedInput> {
-        let target = self.release_target(configuration, &new.name);
+    ) -> PlannedInput {
+        let target = match source.kind {
+            _ if self.states.contains_key(&new.name) => self.release_target(configuration, &new.name),
+            SourceKind::Cluster => self.target_of(configuration, &new.name, Some(new)),
+            SourceKind::Namespaced => ReleaseTarget::of_namespace(&source.namespace),
+        };
         let module = self.with_package(new);
         let input = configuration.planned_input(&module)?;
-        Some(input.map(|input| ((module, target), ValuesInput { enabled_modules: None, ..input })))
+        Ok(((module, target), ValuesInput { enabled_modules: None, ..input }))
     }
 
     /// Returns whether a module is off, and nothing is left of it.

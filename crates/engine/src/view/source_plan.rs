@@ -79,7 +79,8 @@ fn line(module: &PlannedModule) -> String {
         PlannedChange::Stay => format!("{name} stays with {}", version(from)),
     };
     line.push_str(match (change, is_on) {
-        (PlannedChange::Come, _) => ", off until the ConfigMap switches it on",
+        (PlannedChange::Come, true) => ", and is switched on",
+        (PlannedChange::Come, false) => ", off until the ConfigMap switches it on",
         (PlannedChange::Go, true) => ", its release is removed",
         (_, true) => "",
         (_, false) => ", and is off",
