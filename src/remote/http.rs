@@ -20,6 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use thiserror::Error;
 use tokio::time::Instant;
 
+use super::authorizations::Authorizations;
 use super::connector::{ConnectError, Connector};
 use super::pauses::Pauses;
 use super::permits::{PER_HOST, Permits};
@@ -49,6 +50,8 @@ pub(crate) struct HttpClient {
     protocols: Protocols,
     /// The registries that want to be left alone for a while.
     pub(super) pauses: Pauses,
+    /// What registries wanted to see.
+    pub(super) authorizations: Authorizations,
 }
 
 /// What says whether an answer is the one that is known already.
@@ -239,7 +242,14 @@ impl HttpClient {
         builder.pool_idle_timeout(IDLE).pool_max_idle_per_host(PER_HOST).pool_timer(TokioTimer::new());
         builder.http1_max_buf_size(LONGEST_HEAD).http1_max_headers(MOST_HEADERS);
         let permits = Permits::new(in_flight);
-        Self { client: builder.build(connector), permits, timeout, protocols, pauses: Pauses::default() }
+        Self {
+            client: builder.build(connector),
+            permits,
+            timeout,
+            protocols,
+            pauses: Pauses::default(),
+            authorizations: Authorizations::default(),
+        }
     }
 
     /// Sends a request and hands the body to `sink`. After an error, what is in there is of no use.

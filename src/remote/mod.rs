@@ -6,6 +6,7 @@
 //! ```
 
 mod address;
+mod authorizations;
 mod connector;
 pub(crate) mod http;
 mod observation;

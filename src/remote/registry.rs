@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::source::allow::AllowList;
 use ::source::digest::Digest;
-use ::source::registry::challenge::{Challenge, MAX_TOKEN_ANSWER, token, token_url};
+use ::source::registry::challenge::{Challenge, MAX_TOKEN_ANSWER, Token, token, token_url};
 use ::source::registry::reference::{RegistryUrl, RepositoryReference};
 use ::source::registry::tags::{MAX_PAGE, Tags, next_page};
 use ::source::url::{BundleUrl, Credentials, HttpUrl};
@@ -14,6 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use thiserror::Error;
 
+use super::authorizations::Occasion;
 use super::http::{HttpClient, HttpError, RegistryAnswer, RegistryRequest, Sink, host};
 use super::pauses;
 
@@ -253,6 +254,9 @@ impl<'s> Session<'s> {
     ) -> Result<RegistryAnswer, RegistryError> {
         let mut has_waited = false;
         let mut has_authorized = false;
+        if self.authorization.is_none() {
+            self.authorization = self.http.authorizations.get(self.occasion());
+        }
         let mut url = self.server.below(url.path(), url.query());
         loop {
             self.check(&url)?;
@@ -263,6 +267,8 @@ impl<'s> Session<'s> {
                 // Only while developing: a registry without TLS does not understand the beginning of it.
                 Err(HttpError::Connect(_)) if self.plain.is_some() => {
                     self.server = self.plain.take().unwrap_or_else(|| self.server.clone());
+                    // What another server wanted is not shown to this one.
+                    self.authorization = self.http.authorizations.get(self.occasion());
                     url = self.server.below(url.path(), url.query());
                     continue;
                 }
@@ -274,6 +280,7 @@ impl<'s> Session<'s> {
             match answer.status {
                 StatusCode::UNAUTHORIZED if is_own && !has_authorized => {
                     has_authorized = true;
+                    self.http.authorizations.forget(self.occasion());
                     self.authorize(&answer.headers).await?;
                 }
                 StatusCode::TOO_MANY_REQUESTS => self.pause(&answer, &mut has_waited).await?,
@@ -304,6 +311,11 @@ impl<'s> Session<'s> {
         Err(busy(&host))
     }
 
+    /// Returns what stands for who asks whom for what.
+    fn occasion(&self) -> Occasion {
+        Occasion::new(&self.server.to_string(), self.basic.as_deref().unwrap_or_default(), &self.scope)
+    }
+
     /// Gets what the registry wants to see.
     async fn authorize(&mut self, headers: &HeaderMap) -> Result<(), RegistryError> {
         let challenges = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
@@ -314,10 +326,10 @@ impl<'s> Session<'s> {
             let host = host(&self.server);
             RegistryError::Rejected(format!("{host} answered 401 Unauthorized: {why}"))
         };
-        match challenges.into_iter().next() {
+        let (header, lasts) = match challenges.into_iter().next() {
             Some(Challenge::Basic) => {
                 let basic = self.basic.clone();
-                self.authorization = Some(basic.ok_or_else(|| refused(self.login.missing))?);
+                (basic.ok_or_else(|| refused(self.login.missing))?, None)
             }
             Some(Challenge::Bearer { realm, service, scope }) => {
                 let named = (&*realm, &*service, &*scope);
@@ -325,14 +337,16 @@ impl<'s> Session<'s> {
                 let at = at.map_err(|error| RegistryError::Rejected(error.to_string()))?;
                 let basic = self.basic.as_deref().filter(|_| at.takes_credentials);
                 let token = self.token(&at.url, basic).await?;
-                self.authorization = Some(format!("Bearer {token}"));
+                (format!("Bearer {}", token.text), Some(token.lasts))
             }
             None => return Err(refused("it names no way to log in that is known here (Basic or Bearer)")),
-        }
+        };
+        self.http.authorizations.put(self.occasion(), &header, lasts);
+        self.authorization = Some(header);
         Ok(())
     }
 
-    async fn token(&self, url: &HttpUrl, basic: Option<&str>) -> Result<String, RegistryError> {
+    async fn token(&self, url: &HttpUrl, basic: Option<&str>) -> Result<Token, RegistryError> {
         self.check(url)?;
         let mut answer_body = Vec::new();
         let (method, body, limit) = (Method::GET, None, MAX_TOKEN_ANSWER);

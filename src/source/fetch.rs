@@ -188,7 +188,8 @@ impl Fetcher {
         let FilledUrl { url, secrets } = filled.map_err(|error| templating(error.to_string()))?;
         saying.redactor = Redactor::new(secrets.iter().map(String::as_str));
         if is_in_registry {
-            return self.addons_in_registry(&url, (spec, keys), secret.as_ref(), saying).await;
+            let secret = secret.as_ref();
+            return self.addons_in_registry(&url, (spec, keys), secret, pass.is_refresh, saying).await;
         }
         let index_url = IndexUrl::parse(&url, self.allowed.protocols);
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;

@@ -74,12 +74,14 @@ struct RegistryAccess<'p> {
 }
 
 impl Fetcher {
-    /// Returns what is wanted of a registry. Versions that do not become modules are not fetched.
+    /// Returns what is wanted of a registry. Versions that do not become modules are not fetched. A `is_refresh` takes the list of
+    /// tags for the answer whether a bundle changed.
     pub(super) async fn addons_in_registry(
         &self,
         url: &str,
         (spec, keys): (&RepositorySpec, Option<&Keys>),
         secret: Option<&SecretData>,
+        is_refresh: bool,
         saying: &mut Saying,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
         let unread =
@@ -123,7 +125,12 @@ impl Fetcher {
             );
             return Err(unread(text));
         }
-        let asking: Vec<_> = chosen.iter().map(|wanted| self.tagged_addon(place, keys, wanted)).collect();
+        // One list for each bundle is all that a look may cost.
+        let is_known = |name: &str| is_refresh && wanted.iter().all(|it| it.name != name || !is_exact(it));
+        let asking: Vec<_> = chosen
+            .iter()
+            .map(|wanted| self.tagged_addon(place, keys, (wanted, is_known(&wanted.line.name))))
+            .collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let (mut addons, pins) = collect(chosen.iter().zip(outcomes), saying)?;
         addons.extend(selection.missing.iter().map(|include| {
@@ -177,8 +184,7 @@ impl Fetcher {
         let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut unlisted = BTreeSet::new();
         for include in wanted {
-            let exact = include.version.as_deref().filter(|version| reference::exact_tag(version).is_some());
-            match exact {
+            match include.version.as_deref().filter(|_| is_exact(include)) {
                 Some(version) => {
                     versions.entry(include.name.clone()).or_default().insert(version.to_owned());
                 }
@@ -211,12 +217,17 @@ impl Fetcher {
         tags
     }
 
-    async fn tagged_addon(&self, place: RegistryAccess<'_>, keys: Option<&Keys>, wanted: &Wanted) -> Outcome {
+    async fn tagged_addon(
+        &self,
+        place: RegistryAccess<'_>,
+        keys: Option<&Keys>,
+        (wanted, is_known): (&Wanted, bool),
+    ) -> Outcome {
         let line = &wanted.line;
         let loading = |problem: &String| Stop::Addon(AddonReason::LoadingError, problem.clone());
         let entry = line.outcome.as_ref().map_err(loading)?;
         let begun = Instant::now();
-        let found = self.tagged_bundle(place, keys, wanted, entry.version.original()).await;
+        let found = self.tagged_bundle(place, keys, (wanted, is_known), entry.version.original()).await;
         let outcome = match &found {
             Ok((.., false)) => "unchanged",
             Ok((.., true)) => "fetched",
@@ -227,12 +238,13 @@ impl Fetcher {
         finish(line, entry, digest, pin, &verdict)
     }
 
-    /// Returns the bundle of a version, and whether anything was fetched for it.
+    /// Returns the bundle of a version, and whether anything was fetched for it. `is_known` says that one which was fetched before
+    /// is not asked for.
     async fn tagged_bundle(
         &self,
         place: RegistryAccess<'_>,
         keys: Option<&Keys>,
-        wanted: &Wanted,
+        (wanted, is_known): (&Wanted, bool),
         version: &str,
     ) -> Result<(Digest, Pin, Verdict, bool), Stop> {
         let expected = wanted.digest.as_ref();
@@ -254,7 +266,7 @@ impl Fetcher {
             let pin = self.store.pin(&known.bundle);
             if self.is_verified(keys, &known.bundle)
                 && let Some(verdict) = self.stored(&known.bundle).await?
-                && self.is_unchanged(&mut session, &tag, &known).await?
+                && (is_known || self.is_unchanged(&mut session, &tag, &known).await?)
             {
                 return Ok((known.bundle, pin, verdict, false));
             }
@@ -317,6 +329,11 @@ impl Fetcher {
     fn observe_registry(&self, outcome: &'static str, begun: Instant) {
         self.metrics.observe(FetchObservation { scheme: SCHEME, outcome, took: begun.elapsed() });
     }
+}
+
+/// Returns whether one version is named, so that there is nothing to choose from.
+fn is_exact(include: &Include) -> bool {
+    include.version.as_deref().is_some_and(|version| reference::exact_tag(version).is_some())
 }
 
 /// Returns what is said of a layer that is not as long as its manifest says.

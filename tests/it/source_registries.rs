@@ -127,6 +127,75 @@ async fn a_digest_that_is_named_is_that_of_the_bundle_or_of_its_manifest() {
     assert!(said.ends_with(&format!("{manifest} is expected")), "{said}");
 }
 
+#[tokio::test]
+async fn a_look_at_what_did_not_change_costs_one_request_for_each_bundle() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let registry = Registry::open(&repository);
+    registry.tags("web", &["1.0.0", "1.1.0"]);
+    registry.push_bundle("web", "1.1.0", &web("1.1.0"));
+    registry.push_bundle("db", "0.1.0", &module("db", "0.1.0", "hello"));
+    let sources = world.sources();
+    let of = including(registry.url(""), vec![include("web", "^1", None), include("db", "0.1.0", None)]);
+    let first = sources.fetch(&key(), &of).await.unwrap();
+    repository.asked();
+    for _ in 0..3 {
+        assert_eq!(sources.refresh(&key(), &of).await.unwrap(), first);
+        let mut asked = paths(&repository);
+        asked.sort();
+        assert_eq!(asked, ["200 /v2/db/manifests/0.1.0", "200 /v2/web/tags/list?n=1000"]);
+    }
+    // Another version is in the list. Other bytes under the same tag come when somebody asks for them.
+    registry.push_bundle("web", "1.1.0", &module("web", "1.1.0", "moved"));
+    assert_eq!(sources.refresh(&key(), &of).await.unwrap(), first);
+    let moved = sources.fetch(&key(), &of).await.unwrap();
+    assert_ne!(moved, first);
+    registry.tags("web", &["1.0.0", "1.1.0", "1.2.0"]);
+    registry.push_bundle("web", "1.2.0", &web("1.2.0"));
+    assert_eq!(shown(&sources.refresh(&key(), &of).await.unwrap()), ["db 0.1.0 true", "web 1.2.0 true"]);
+}
+
+#[tokio::test]
+async fn what_a_registry_wants_to_see_is_shown_at_once_the_next_time() {
+    for kind in ["Basic", "Bearer"] {
+        let repository = Repository::tls(&[]).await;
+        let world = SourceFixture::new(&repository, &[]).await;
+        let basic = format!("Basic {}", STANDARD.encode("joe:hunter2-word"));
+        let (wanted, challenge) = if kind == "Basic" {
+            (basic.clone(), "Basic realm=\"x\"".to_owned())
+        } else {
+            (
+                "Bearer abc".to_owned(),
+                format!("Bearer realm=\"{}\",service=\"reg\"", repository.url("/token")),
+            )
+        };
+        let token = Reply::File(b"{\"token\":\"abc\",\"expires_in\":300}".to_vec());
+        let path = "/token?service=reg&scope=repository%3Aweb%3Apull";
+        repository.put(path, Reply::Guarded(basic, "Basic".to_owned(), Box::new(token)));
+        let registry = Registry::guarded(&repository, &wanted, &challenge);
+        registry.tags("web", &["1.0.0"]);
+        registry.push_bundle("web", "1.0.0", &web("1.0.0"));
+        let sources = world.sources();
+        let of = spec(&[registry.url("/web").replace("oci://", "oci://joe:hunter2-word@")]);
+        let first = sources.fetch(&key(), &of).await.unwrap();
+        assert_eq!(shown(&first), ["web 1.0.0 true"]);
+        assert_eq!(paths(&repository).iter().filter(|path| path.starts_with("401")).count(), 1, "{kind}");
+        assert_eq!(sources.refresh(&key(), &of).await.unwrap(), first);
+        assert_eq!(paths(&repository), ["200 /v2/web/tags/list?n=1000"], "{kind}");
+        // Another user does not speak with what this one had.
+        let other = spec(&[registry.url("/web").replace("oci://", "oci://joe:hunter3-word@")]);
+        let (_, said) = repository_problem(&sources.fetch(&key(), &other).await.unwrap());
+        assert!(said.contains("401"), "{kind}: {said}");
+        // What is of no use any more is got anew.
+        let registry = Registry::guarded(&repository, "Bearer def", &challenge);
+        registry.tags("web", &["1.0.0"]);
+        let fresh = Reply::File(b"{\"token\":\"def\"}".to_vec());
+        repository.put(path, fresh);
+        let asked = sources.refresh(&key(), &of).await.unwrap();
+        assert_eq!(asked == first, kind == "Bearer", "{kind}");
+    }
+}
+
 /// What is wrong with a manifest.
 type Change = fn(&mut Value);
 

@@ -1,5 +1,7 @@
 //! What a registry wants before it answers: the header `WWW-Authenticate`, and the token that it sends to a server for.
 
+use std::time::Duration;
+
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -13,6 +15,9 @@ pub const MAX_TOKEN_ANSWER: u64 = 64 << 10;
 
 /// The longest token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
+
+/// How long a token lasts at least, and if nothing is said about it.
+const SHORTEST: Duration = Duration::from_mins(1);
 
 /// What a registry wants.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -110,6 +115,22 @@ fn value_of(text: &str) -> Option<(String, &str)> {
     None
 }
 
+/// A token.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Token {
+    /// Its text.
+    pub text: String,
+    /// How long it lasts from when it was asked for.
+    pub lasts: Duration,
+}
+
+// It is a secret.
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token").field("lasts", &self.lasts).finish_non_exhaustive()
+    }
+}
+
 /// Where a token is had.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TokenUrl {
@@ -154,12 +175,17 @@ pub fn token_url(
 /// # Errors
 ///
 /// If there is none that can be sent.
-pub fn token(answer: &[u8]) -> Result<String, TokenError> {
+pub fn token(answer: &[u8]) -> Result<Token, TokenError> {
     let answer: Value = serde_json::from_slice(answer).map_err(|_| TokenError::None)?;
     let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let token = text("token").or_else(|| text("access_token")).ok_or(TokenError::None)?;
     let is_fine = token.len() <= MAX_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_fine { Ok(token.to_owned()) } else { Err(TokenError::None) }
+    if !is_fine {
+        return Err(TokenError::None);
+    }
+    let seconds = answer.get("expires_in").and_then(Value::as_u64);
+    let lasts = seconds.map_or(SHORTEST, Duration::from_secs).max(SHORTEST);
+    Ok(Token { text: token.to_owned(), lasts })
 }
 
 #[cfg(test)]
@@ -221,8 +247,15 @@ mod tests {
 
     #[test]
     fn a_token_is_a_short_visible_text() {
-        assert_eq!(token(br#"{"token":"abc"}"#).as_deref(), Ok("abc"));
-        assert_eq!(token(br#"{"token":"","access_token":"abc"}"#).as_deref(), Ok("abc"));
+        for (answer, seconds) in [
+            (r#"{"token":"abc"}"#, 60),
+            (r#"{"token":"","access_token":"abc","expires_in":300}"#, 300),
+            (r#"{"token":"abc","expires_in":1}"#, 60),
+            (r#"{"token":"abc","expires_in":"soon"}"#, 60),
+        ] {
+            let expected = Token { text: "abc".to_owned(), lasts: Duration::from_secs(seconds) };
+            assert_eq!(token(answer.as_bytes()), Ok(expected), "{answer}");
+        }
         let long = format!(r#"{{"token":"{}"}}"#, "a".repeat(MAX_TOKEN + 1));
         for answer in ["", "{}", "[]", r#"{"token":7}"#, r#"{"token":"a\r\nb"}"#, &long] {
             assert_eq!(token(answer.as_bytes()), Err(TokenError::None));
