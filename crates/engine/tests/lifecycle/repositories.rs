@@ -44,6 +44,8 @@ pub(crate) struct Repositories {
     pub(crate) takes: BTreeMap<String, u64>,
     pub(crate) keeping: VecDeque<StoreError>,
     pub(crate) loading: VecDeque<Failure>,
+    /// Bundles that were fetched and may not be used, such as those that nobody signed.
+    pub(crate) refused: BTreeSet<u64>,
     /// Each write of an object: which, and what.
     pub(crate) writes: Vec<String>,
     /// Ids that were owned twice.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Digest, Notice, RegisteredAddon};
+use engine::{AddonReason, Digest, Failure, FailureKind, Notice, RegisteredAddon, StoreError};
 use serde_json::{Value, json};
 
 use crate::build::{config as config_map, files};
 use crate::random::{Random, seeds};
-use crate::repositories::{addon, digest, sourced};
+use crate::repositories::{addon, broken, digest, sourced};
 use crate::world::World;
 
 const URL: &str = "https://repo/index.yaml";
@@ -240,7 +240,8 @@ fn is_good(number: u64) -> bool {
     number % 2 == 1
 }
 
-/// One random life: versions come, wait, run or not, and the operator is killed.
+/// One random life: versions come, wait, run or not, some are not signed, files and Secrets can't be had for a while, and the
+/// operator is killed.
 fn life(seed: u64) {
     let mut random = Random(seed);
     let mut world = ready(|spec| {
@@ -254,9 +255,14 @@ fn life(seed: u64) {
     for number in 5..20 {
         world.bundle(number, "web", if is_good(number) { &GOOD } else { &BAD });
     }
+    // What nobody signed would run, if anybody ran it.
+    for number in 20..30 {
+        world.bundle(number, "web", &GOOD);
+        world.repositories.refused.insert(number);
+    }
     let (mut last_good, mut counter) = (BTreeSet::from([1]), 0);
     for step in 0..6 + random.below(10) {
-        match random.below(8) {
+        match random.below(11) {
             0..=3 => {
                 let number = 1 + random.below(19);
                 if is_good(number) {
@@ -276,6 +282,16 @@ fn life(seed: u64) {
                 let value = digest(1 + random.below(19)).to_string();
                 world.annotates("a", "addon-operator.io/approved-version", &value);
             }
+            7 => {
+                let number = 20 + random.below(10);
+                let unsigned = addon("web", &format!("2.{number}.0"), number);
+                world.offers(URL, Ok(vec![broken(unsigned, AddonReason::LoadingError)]));
+            }
+            8 => world.repositories.loading.push_back(Failure::new(FailureKind::Files, "no such file")),
+            9 => {
+                let failure = Failure::new(FailureKind::Cluster, "no answer");
+                world.repositories.keeping.push_back(StoreError::Registry(failure));
+            }
             _ => world.offers(URL, crate::repositories::unreachable_index()),
         }
         world.run_for(1_000 + random.below(200_000));
@@ -287,6 +303,7 @@ fn life(seed: u64) {
     world.run_for(60_000);
     // Whatever is offered last, a good one runs in the end.
     world.run_for(600_000);
+    assert!(world.repositories.faults.is_empty(), "seed {seed}: {:?}", world.repositories.faults);
     let active = loaded(&world);
     assert!(
         last_good.iter().any(|number| digest(*number) == active),

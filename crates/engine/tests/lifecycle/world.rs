@@ -95,6 +95,8 @@ pub(crate) struct World {
     pub(crate) in_flight: BTreeMap<RunId, Option<String>>,
     /// The releases that are being changed.
     changing: BTreeMap<RunId, String>,
+    /// Which content of a module is at work in a run.
+    at_work: BTreeMap<RunId, (String, u64)>,
     /// Show values of hooks and charts in the trace.
     shows_values: bool,
     pub(crate) steps: usize,
@@ -159,6 +161,7 @@ impl World {
             config_version: 100,
             in_flight: BTreeMap::new(),
             changing: BTreeMap::new(),
+            at_work: BTreeMap::new(),
             shows_values: false,
             steps: 0,
             readies_after: None,
@@ -672,6 +675,9 @@ impl World {
                 // Hooks that answer the API server are in no queue.
                 let queue = labels.queue.to_string();
                 self.in_flight.insert(run, Some(queue).filter(|queue| !queue.is_empty()));
+                if let Some(module) = hook.id.scope.module() {
+                    self.note_content(run, module.as_str(), hook.content);
+                }
                 let name = hook.id.to_string();
                 let outcome = self.hooks.get_mut(&name).and_then(VecDeque::pop_front);
                 let takes = self.durations.get(&name).copied().unwrap_or(HOOK);
@@ -851,6 +857,21 @@ impl World {
         is_powerless.then(|| Failure::new(FailureKind::Cluster, "secrets is forbidden"))
     }
 
+    /// No two contents of a module are at work at the same time, and none that was refused ever is.
+    fn note_content(&mut self, run: RunId, module: &str, content: u64) {
+        let in_flight = &self.in_flight;
+        self.at_work.retain(|run, _| in_flight.contains_key(run));
+        if self.at_work.values().any(|(other, its)| other == module && *its != content) {
+            self.repositories.faults.push(format!("two versions of module {module} are at work"));
+        }
+        if self.repositories.refused.contains(&content) {
+            self.repositories
+                .faults
+                .push(format!("bundle {content} of module {module} was refused, and runs"));
+        }
+        self.at_work.insert(run, (module.to_owned(), content));
+    }
+
     /// Nobody changes a release that another one is changing.
     fn note_change(&mut self, run: RunId, place: String) {
         let in_flight = &self.in_flight;
@@ -884,6 +905,7 @@ impl World {
     fn upgrade(&mut self, run: RunId, (module, target): (&Module, &ReleaseTarget), checksum: &str) {
         self.note_change(run, self.place(module.name.as_str(), target));
         self.in_flight.insert(run, None);
+        self.note_content(run, module.name.as_str(), module.content);
         let checksum = u64::from_str_radix(&checksum[..15], 16).unwrap();
         let name = module.name.to_string();
         let planned = self.releases.get_mut(&name).and_then(VecDeque::pop_front);
