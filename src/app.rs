@@ -28,6 +28,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::Client;
+use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -43,6 +44,7 @@ use crate::http::{self, Releases};
 use crate::jq::Threads;
 use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher, WatchTiming, Written};
 use crate::load::{self, LoadOptions, Loader};
+use crate::process::{ChrootError, Chroots};
 use crate::repository::Repositories;
 use crate::schedule::Clock;
 use crate::source::{self, FetchObservation, Sources};
@@ -69,27 +71,42 @@ pub struct Host {
     pub memory: Option<MemoryGauge>,
 }
 
+/// Why the machine can't be used as it should.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// There is no directory for the files of hooks.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    /// Hooks can't run in chroots.
+    #[error(transparent)]
+    Chroot(#[from] ChrootError),
+}
+
 impl Host {
     /// Returns the files and the processes of this machine.
     ///
     /// # Errors
     ///
-    /// When there is no directory for temporary files.
+    /// When there is no directory for temporary files, or hooks of modules can't run in chroots.
     pub fn of_system(
         settings: &Settings,
         environment: &Environment,
         fence: &Fence,
-    ) -> Result<Self, ScratchError> {
+    ) -> Result<Self, HostError> {
         let environment = variables(environment);
+        let chroots = settings.shell_chroot_dir.as_deref().map(Chroots::new).transpose()?;
         let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
         let medium = if scratch.is_in_memory() { "in memory" } else { "on a disk" };
         tracing::info!("files of hooks are in {}, {medium}", scratch.path().display());
         let rules =
             LogRules { merge_json: settings.log_proxy_hook_json, show_values: settings.log_hook_values };
         Ok(Self {
-            loader: Arc::new(Loader::new(load_options(settings, environment.clone()))),
+            loader: Arc::new(Loader::new(load_options(settings, environment.clone(), chroots.clone()))),
             hooks: Arc::new(
-                Hooks::new(scratch, environment, rules).behind(fence.clone()).limited(settings.hook_limits),
+                Hooks::new(scratch, environment, rules)
+                    .behind(fence.clone())
+                    .limited(settings.hook_limits)
+                    .below(chroots),
             ),
             filters: Threads::default(),
             clock: Clock::default(),
@@ -152,7 +169,7 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
         Arc::new(repositories::ChartsOfCluster(Arc::clone(&operator.parts.repositories)));
     let sources: Arc<dyn http::SourcePlans> = Arc::new(sources::PlansOfSources {
         sources: Arc::clone(&operator.parts.sources),
-        loader: Loader::new(load_options(settings, variables(&around.environment))),
+        loader: Loader::new(load_options(settings, variables(&around.environment), None)),
     });
     let asked = http::DebugState { questions, releases, sources, charts, parameters, shows_secrets: true };
     let served = http::serve(settings, &asked, &operator.parts.telemetry, around.any_port).await?;
@@ -471,7 +488,11 @@ fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool>
     ended
 }
 
-pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsString)>) -> LoadOptions {
+pub(crate) fn load_options(
+    settings: &Settings,
+    environment: Vec<(OsString, OsString)>,
+    chroots: Option<Chroots>,
+) -> LoadOptions {
     LoadOptions {
         modules_dirs: settings.modules_dirs.clone(),
         bundles_dir: Some(source::active(&settings.sources.dir)),
@@ -483,6 +504,7 @@ pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsSt
         environment,
         serves_webhooks: settings.webhooks.enabled,
         config_timeout: settings.hook_config_timeout,
+        chroots,
     }
 }
 

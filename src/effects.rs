@@ -635,7 +635,7 @@ mod tests {
             let text = format!("{{configVersion: v1, onStartup: {order}}}");
             let spec = config::parse(name.into(), HookKind::Global, &text).unwrap();
             let id = HookId { scope: Scope::Global, name: name.into() };
-            Arc::new(Hook { id, path: name.into(), content: 1, spec })
+            Arc::new(Hook { id, path: name.into(), content: 1, launch: engine::Launch::default(), spec })
         };
         let hooks = vec![hook("first.sh", 1), hook("second.sh", 2)];
         let global = Arc::new(Global { hooks, ..Global::default() });

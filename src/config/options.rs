@@ -94,6 +94,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "How long an enabled script may run; 0s for ever";
         N "enabled-concurrency" = "4", ["ADDON_OPERATOR_ENABLED_CONCURRENCY"],
             "How many enabled scripts run at the same time when what they read is known; 1 for never more than one, and for none before it is needed";
+        NAMES "applied-module-extenders" = "", ["ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS"],
+            "Who says whether modules are on, the last one wins: Static, DynamicallyEnabled, KubeConfig and ScriptEnabled, each once; empty for all in this order";
         switch "strict-check-values-mode-enabled",
             ["ADDON_OPERATOR_STRICT_CHECK_VALUES_MODE_ENABLED", "STRICT_CHECK_VALUES_MODE_ENABLED"],
             "Refuse to start when a values.yaml is missing";
@@ -152,6 +154,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "What a hook may use if its configuration does not say: memory=256Mi,cpu=500m,processes=64,output=10Mi,strict";
         duration "hook-config-timeout" = "10s", ["ADDON_OPERATOR_HOOK_CONFIG_TIMEOUT"],
             "How long a hook may take to answer --config";
+        DIR "shell-chroot-dir" = "", ["ADDON_OPERATOR_SHELL_CHROOT_DIR"],
+            "Directory below which hooks and enabled scripts of modules run in a chroot, each module in its own";
         duration "shutdown-timeout" = "10s", ["ADDON_OPERATOR_SHUTDOWN_TIMEOUT"],
             "How long the end of the operator may take: hooks that run may finish, but for its last 6 s, in which they are ended";
     }
@@ -272,14 +276,10 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         switch "debug-kubernetes-api", ["DEBUG_KUBERNETES_API"],
             "Log each request to the API server";
     }
-    "Without effect, or not supported" => {
+    "Without effect" => {
         N "helm-monitor-kube-client-qps" = "5", ["HELM_MONITOR_KUBE_CLIENT_QPS"],
             "Accepted, has no effect: drift is watched";
         N "helm-monitor-kube-client-burst" = "10", ["HELM_MONITOR_KUBE_CLIENT_BURST"],
             "Accepted, has no effect: drift is watched";
-        NAMES "applied-module-extenders" = "", ["ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS"],
-            "Who says whether modules are on, the last one wins: Static, DynamicallyEnabled, KubeConfig and ScriptEnabled, each once; empty for all in this order";
-        DIR "shell-chroot-dir" = "", ["ADDON_OPERATOR_SHELL_CHROOT_DIR"],
-            "Not supported";
     }
 };

@@ -66,6 +66,8 @@ pub struct Settings {
     pub hook_timeout: Option<Duration>,
     /// What a hook may use at most if it does not say itself.
     pub hook_limits: HookLimits,
+    /// Below which directory hooks of modules run in a chroot, if they do.
+    pub shell_chroot_dir: Option<PathBuf>,
     /// How long a hook may take for `--config`.
     pub hook_config_timeout: Duration,
     /// How long an enabled script may run.
@@ -217,6 +219,7 @@ impl Settings {
                 "some of memory=256Mi, cpu=500m, processes=64, output=10Mi and strict, with commas between them",
                 |text| HookLimits::parse(text).ok(),
             )?,
+            shell_chroot_dir: Some(text("shell-chroot-dir")).filter(|dir| !dir.is_empty()).map(PathBuf::from),
             hook_config_timeout: given.duration("hook-config-timeout")?,
             enabled_timeout: limit(given.duration("enabled-timeout")?),
             shutdown_timeout: given.duration("shutdown-timeout")?,
@@ -342,12 +345,6 @@ fn refuse(given: &OptionSources) -> Result<(), ConfigError> {
     let unsupported =
         |option: &str, advice| Err(ConfigError::Unsupported { option: option.to_owned(), advice });
     let environment = given.environment();
-    if !given.text("shell-chroot-dir").0.is_empty() {
-        return unsupported(
-            "--shell-chroot-dir",
-            "hooks run in the operator's own file system; leave it out",
-        );
-    }
     let helm2 = [
         "ADDON_OPERATOR_TILLER_LISTEN_PORT",
         "ADDON_OPERATOR_TILLER_PROBE_LISTEN_PORT",
@@ -465,7 +462,6 @@ mod tests {
     #[test]
     fn options_whose_silence_would_do_harm_are_refused_by_name() {
         for (name, value) in [
-            ("ADDON_OPERATOR_SHELL_CHROOT_DIR", "/chroot"),
             ("ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS", "Static,Script"),
             ("HELM_DRIVER", "sql"),
             ("TILLER_BIN_PATH", "/tiller"),

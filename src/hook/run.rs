@@ -1,12 +1,12 @@
 //! Runs a hook: writes its files, runs the process, reads its output. See docs/hooks.md#environment.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::hook::{HookLimits, RunContexts};
-use engine::{Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, Scope, Usage, ValuesInput};
+use engine::{Failure, FailureKind, Hook, HookId, HookOutput, Launch, RunLabels, Scope, Usage, ValuesInput};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
 use values::name::safe_name;
@@ -19,7 +19,7 @@ use super::output::{OutputFiles, ResponseFiles};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
 use crate::fence::Fence;
-use crate::process::{Exit, Finished, LimitKind, MetLimit, Program};
+use crate::process::{Chroot, Chroots, Exit, Finished, LimitKind, MetLimit, Program};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
@@ -70,6 +70,8 @@ pub struct Hooks {
     pub(super) fence: Fence,
     /// What a hook may use at most that does not say so itself.
     limits: HookLimits,
+    /// Where hooks and scripts of modules are run, if not among all files.
+    pub(super) chroots: Option<Chroots>,
 }
 
 /// A hook to run, with all that it gets.
@@ -92,7 +94,14 @@ impl Hooks {
     ///
     /// `rules` are the options for their log lines.
     pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, rules: LogRules) -> Self {
-        Self { scratch, environment, rules, fence: Fence::none(), limits: HookLimits::default() }
+        Self {
+            scratch,
+            environment,
+            rules,
+            fence: Fence::none(),
+            limits: HookLimits::default(),
+            chroots: None,
+        }
     }
 
     /// Returns the runner with what says until when it may start anything.
@@ -105,6 +114,21 @@ impl Hooks {
     #[must_use]
     pub fn limited(self, limits: HookLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Returns the runner whose hooks and scripts of modules see only the files of `chroots`, if there are any.
+    #[must_use]
+    pub fn below(self, chroots: Option<Chroots>) -> Self {
+        Self { chroots, ..self }
+    }
+
+    /// Returns what a program of a module sees that has its files in `files`.
+    pub(super) fn chroot(&self, module: &str, path: &str, files: &RunFiles) -> Option<Chroot> {
+        let chroot = self.chroots.as_ref()?.of_module(module, Path::new(path));
+        let chroot = chroot.with_named_in(&self.environment);
+        // Beside the files are those of other runs, which may be of other modules.
+        let above = self.scratch.path().parent().unwrap_or(self.scratch.path());
+        Some(chroot.with_alone(files.directory(), above))
     }
 
     /// Runs a hook and returns what it wrote, checked, and what it used.
@@ -142,7 +166,12 @@ impl Hooks {
             timeout: run.timeout,
             mark: Some("VALUES_PATH"),
             limits,
+            chroot: run.hook.launch.module.as_deref().and_then(|path| {
+                let module = run.hook.id.scope.module()?;
+                self.chroot(module.as_str(), path, &files)
+            }),
         };
+        let program = launched(program, &run.hook);
         if let Err(failure) = self.fence.check() {
             return (Err(failure), None);
         }
@@ -173,6 +202,20 @@ impl Hooks {
         };
         let outcome = if is_large { blocking(read).await } else { read() };
         (outcome, finished.ok().map(|finished| finished.usage))
+    }
+}
+
+/// Returns the program as the file of its hook asks to be started.
+fn launched(mut program: Program, hook: &Hook) -> Program {
+    let Launch { venv, module: _, batch_index } = &hook.launch;
+    if let Some(index) = batch_index {
+        program.args = vec!["hook".into(), "run".into(), index.to_string().into()];
+        let module = hook.id.scope.module().map(ToString::to_string).unwrap_or_default();
+        program.environment.push(("MODULE_NAME".into(), module.into()));
+    }
+    match venv {
+        Some(venv) => program.run_by_python_of(Path::new(&**venv)),
+        None => program,
     }
 }
 

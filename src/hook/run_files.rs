@@ -162,6 +162,11 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
+    /// Returns the directory of the files. It is another one when the run has ended.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory.path
+    }
+
     /// Writes an input of the layout, a file of mode 0600, and returns its path.
     ///
     /// # Errors

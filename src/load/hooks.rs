@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use engine::hook::config;
 use engine::hook::{HookKind, HookSpec};
-use engine::{Failure, FailureKind, Hook, HookId, HookName, Scope};
+use engine::{Failure, FailureKind, Hook, HookId, HookName, Launch, Scope};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::hash::hash;
 use super::temporary_files::is_draft;
 use crate::jq::Filter;
-use crate::process::{Exit, Program, Stream};
+use crate::process::{Chroots, Exit, Program, Stream, python};
 use crate::regular_file;
 
 /// How many bytes a configuration may have.
@@ -31,11 +31,22 @@ const QUOTED: usize = 4 * 1024;
 pub(super) struct Configurations {
     environment: Vec<(OsString, OsString)>,
     timeout: Duration,
+    /// Where hooks of modules are run, if not among all files.
+    chroots: Option<Chroots>,
     at_once: Semaphore,
     // Valid answers, by path and content of the hook.
-    known: Mutex<BTreeMap<(PathBuf, u64), HookSpec>>,
+    known: Mutex<BTreeMap<(PathBuf, u64), Answer>>,
     /// Filters that were compiled successfully. Many hooks share the same ones.
     filters: Mutex<BTreeSet<String>>,
+}
+
+/// What a file said about its hooks.
+#[derive(Clone, Debug)]
+enum Answer {
+    /// It is one hook.
+    One(Box<HookSpec>),
+    /// It is several, which are run by their index.
+    Batch(Vec<HookSpec>),
 }
 
 /// An executable that may be a hook.
@@ -45,6 +56,10 @@ pub(super) struct Candidate {
     pub(super) name: String,
     /// Its path.
     pub(super) path: PathBuf,
+    /// The directory of hooks that it was found in.
+    root: PathBuf,
+    /// The directory of the virtual environment whose Python runs it.
+    venv: Option<PathBuf>,
 }
 
 /// Returns the executables below `root` by path, and what was left out.
@@ -103,12 +118,31 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, V
             continue;
         }
         let relative = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_string_lossy();
-        found.push(Candidate { name: format!("{prefix}{relative}"), path: entry.path().to_owned() });
+        let (name, path) = (format!("{prefix}{relative}"), entry.path().to_owned());
+        found.push(Candidate { name, path, root: root.to_owned(), venv: None });
+    }
+    let venv = root.join("venv");
+    if found.iter().any(is_python) {
+        if python::interpreter(&venv).is_some() {
+            found.iter_mut().filter(|candidate| is_python(candidate)).for_each(|candidate| {
+                candidate.venv = Some(venv.clone());
+            });
+        } else if venv.is_dir() {
+            warnings.push(format!(
+                "{}: bin/python3 is missing or not executable; hooks in Python run as their first lines say",
+                venv.display()
+            ));
+        }
     }
     // Sorted by the bytes of the whole path: `a-b/x` comes before `a/x`.
     found.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     warnings.extend(misplaced(&root.join("lib")));
     Ok((found, warnings))
+}
+
+/// Returns whether the Python of a virtual environment beside the hooks runs it, if there is one.
+fn is_python(candidate: &Candidate) -> bool {
+    candidate.path.extension().is_some_and(|extension| extension == "py")
 }
 
 /// Returns warnings about executables in a directory that holds no hooks.
@@ -150,29 +184,45 @@ pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
 }
 
 impl Configurations {
-    /// Returns a loader that runs hooks with `environment` and ends those that take longer than `timeout`.
-    pub(super) fn new(environment: Vec<(OsString, OsString)>, timeout: Duration) -> Self {
+    /// Returns a loader that runs hooks with `environment`, those of modules below `chroots`, and ends those that take
+    /// longer than `timeout`.
+    pub(super) fn new(
+        environment: Vec<(OsString, OsString)>,
+        timeout: Duration,
+        chroots: Option<Chroots>,
+    ) -> Self {
         let at_once = Semaphore::new(2 * crate::config::processors());
-        Self { environment, timeout, at_once, known: Mutex::default(), filters: Mutex::default() }
+        Self { environment, timeout, chroots, at_once, known: Mutex::default(), filters: Mutex::default() }
     }
 
-    /// Returns the hooks and those with an invalid configuration. All are run at the same time.
+    /// Returns the hooks and those with an invalid configuration. All files are run at the same time.
     pub(super) async fn load(
         &self,
         scope: &Scope,
         found: Vec<Candidate>,
     ) -> (Vec<Arc<Hook>>, Vec<(HookName, Failure)>) {
-        let hooks = found.into_iter().map(|candidate| async {
+        let files = found.into_iter().map(|candidate| async {
             let name = HookName::from(candidate.name.as_str());
-            self.hook(scope, candidate).await.map_err(|failure| (name, failure))
+            self.hooks(scope, candidate).await.map_err(|failure| (name, failure))
         });
-        let (mut understood, mut broken) = (Vec::new(), Vec::new());
-        for outcome in futures::future::join_all(hooks).await {
+        let (mut understood, mut broken) = (Vec::<Arc<Hook>>::new(), Vec::new());
+        let mut names = BTreeSet::new();
+        for outcome in futures::future::join_all(files).await {
             match outcome {
-                Ok(hook) => understood.push(hook),
+                Ok(hooks) => understood.extend(hooks),
                 Err(failed) => broken.push(failed),
             }
         }
+        // Files with several hooks name them, so two of them can name the same.
+        understood.retain(|hook| {
+            let is_new = names.insert(hook.id.name.clone());
+            if !is_new {
+                let message = format!("{}: another file has a hook {}, too", hook.path, hook.id.name);
+                let failure = Failure::new(FailureKind::Files, message);
+                broken.push((hook.id.name.clone(), failure.advise("rename the file or metadata.name")));
+            }
+            is_new
+        });
         (understood, broken)
     }
 
@@ -185,43 +235,97 @@ impl Configurations {
         })
     }
 
-    async fn hook(&self, scope: &Scope, candidate: Candidate) -> Result<Arc<Hook>, Failure> {
-        let Candidate { name, path } = candidate;
-        let content = match regular_file::read(&path) {
-            Ok(bytes) => hash(&bytes),
-            Err(error) => {
-                return Err(Failure::new(
-                    FailureKind::Files,
-                    format!("can't read {}: {error}", path.display()),
-                ));
-            }
-        };
-        let key = (path.clone(), content);
+    /// Returns the hooks of a file: mostly one.
+    async fn hooks(&self, scope: &Scope, candidate: Candidate) -> Result<Vec<Arc<Hook>>, Failure> {
+        let bytes = regular_file::read(&candidate.path).map_err(|error| {
+            Failure::new(FailureKind::Files, format!("can't read {}: {error}", candidate.path.display()))
+        })?;
+        let key = (candidate.path.clone(), hash(&bytes));
+        let content = key.1;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let spec = if let Some(spec) = known {
-            spec
+        let answer = if let Some(answer) = known {
+            answer
         } else {
-            let text = self.ask(&path).await.map_err(|failure| describe(scope, &name, failure))?;
-            let kind = match scope {
-                Scope::Global => HookKind::Global,
-                Scope::Module(_) => HookKind::Module,
-            };
-            let compile = |filter: &str| self.compile(filter);
-            let spec = config::parse_with(HookName::from(name.as_str()), kind, &text, &compile);
-            let spec = spec.map_err(|error| {
-                tracing::error!(hook = %path.display(), output = beginning(&text), "hook --config output");
-                describe(
-                    scope,
-                    &name,
-                    Failure::of(FailureKind::HookOutput, &error)
-                        .advise("run it with --config and compare with docs/hooks.md"),
-                )
-            })?;
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, spec.clone());
-            spec
+            let is_script = bytes.starts_with(b"#!");
+            drop(bytes);
+            let answer = self.answer(scope, &candidate, is_script).await?;
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, answer.clone());
+            answer
         };
-        let id = HookId { scope: scope.clone(), name: HookName::from(name) };
-        Ok(Arc::new(Hook { id, path: path.to_string_lossy().into(), content, spec }))
+        let venv = candidate.venv.as_ref().map(|venv| venv.to_string_lossy().into());
+        let path: Arc<str> = candidate.path.to_string_lossy().into();
+        let module = scope.module().and_then(|_| candidate.root.parent());
+        let module: Option<Arc<str>> = module.map(|path| path.to_string_lossy().into());
+        let hook = |spec: HookSpec, batch_index| {
+            let id = HookId { scope: scope.clone(), name: spec.name.clone() };
+            let launch = Launch { venv: venv.clone(), module: module.clone(), batch_index };
+            Arc::new(Hook { id, path: Arc::clone(&path), content, launch, spec })
+        };
+        Ok(match answer {
+            Answer::One(spec) => vec![hook(*spec, None)],
+            Answer::Batch(specs) => {
+                specs.into_iter().enumerate().map(|(index, spec)| hook(spec, Some(index))).collect()
+            }
+        })
+    }
+
+    /// Asks a file for its configuration.
+    ///
+    /// Only a file without extension can have several hooks. A script is asked for that only if it is no hook itself: as
+    /// many look for `--config` only, and would do their work.
+    async fn answer(&self, scope: &Scope, candidate: &Candidate, is_script: bool) -> Result<Answer, Failure> {
+        let name = &candidate.name;
+        let may_be_batch = candidate.path.extension().is_none();
+        if may_be_batch
+            && !is_script
+            && let Some(specs) = self.batch(scope, candidate).await?
+        {
+            return Ok(Answer::Batch(specs));
+        }
+        let text = self.ask(scope, candidate, &["--config"]).await;
+        let may_be_batch = may_be_batch
+            && is_script
+            && match &text {
+                Ok(text) => !config::is_of_one_hook(text),
+                Err(failure) => failure.kind == FailureKind::HookExit,
+            };
+        if may_be_batch && let Some(specs) = self.batch(scope, candidate).await? {
+            return Ok(Answer::Batch(specs));
+        }
+        let text = text.map_err(|failure| describe(scope, name, "--config", failure))?;
+        let compile = |filter: &str| self.compile(filter);
+        let spec = config::parse_with(HookName::from(name.as_str()), kind(scope), &text, &compile);
+        let spec = spec.map_err(|error| {
+            tracing::error!(hook = %candidate.path.display(), output = beginning(&text), "hook --config output");
+            let failure = Failure::of(FailureKind::HookOutput, &error);
+            let failure = failure.advise("run it with --config and compare with docs/hooks.md");
+            describe(scope, name, "--config", failure)
+        })?;
+        Ok(Answer::One(Box::new(spec)))
+    }
+
+    /// Returns the hooks of a file, if it says that it has several.
+    ///
+    /// # Errors
+    ///
+    /// If it says so, and what it says of them is wrong.
+    async fn batch(&self, scope: &Scope, candidate: &Candidate) -> Result<Option<Vec<HookSpec>>, Failure> {
+        // Both words are in use for the same.
+        for word in ["config", "list"] {
+            let Ok(text) = self.ask(scope, candidate, &["hook", word]).await else { continue };
+            if !config::is_batch(&text) {
+                continue;
+            }
+            let file = candidate.path.file_name().unwrap_or_default().to_string_lossy();
+            let specs = config::parse_batch(&file, kind(scope), &text, &|filter| self.compile(filter));
+            let specs = specs.map_err(|error| {
+                let failure = Failure::of(FailureKind::HookOutput, &error);
+                let advice = format!("run it with hook {word} and compare with docs/hooks.md");
+                describe(scope, &candidate.name, &format!("hook {word}"), failure.advise(advice))
+            })?;
+            return Ok(Some(specs));
+        }
+        Ok(None)
     }
 
     /// Returns why a filter does not compile. One that compiled before is not compiled again.
@@ -234,21 +338,29 @@ impl Configurations {
         Ok(())
     }
 
-    /// Runs `<hook> --config` and returns what it printed.
-    async fn ask(&self, path: &Path) -> Result<String, Failure> {
+    /// Runs a file with arguments that ask for a configuration, and returns what it printed.
+    async fn ask(&self, scope: &Scope, candidate: &Candidate, args: &[&str]) -> Result<String, Failure> {
+        let path = &candidate.path;
         let Ok(_permit) = self.at_once.acquire().await else {
             return Err(Failure::new(FailureKind::Bug, "the limit of configuration calls is gone"));
         };
         let printed = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&printed);
-        let program = Program {
+        let mut program = Program {
             path: path.to_owned(),
-            args: vec!["--config".into()],
+            args: args.iter().map(OsString::from).collect(),
             environment: self.environment.clone(),
             timeout: Some(self.timeout),
             mark: None,
             limits: engine::hook::HookLimits::default(),
+            chroot: self.chroots.as_ref().zip(scope.module()).and_then(|(chroots, module)| {
+                let chroot = chroots.of_module(module.as_str(), candidate.root.parent()?);
+                Some(chroot.with_named_in(&self.environment))
+            }),
         };
+        if let Some(venv) = &candidate.venv {
+            program = program.run_by_python_of(venv);
+        }
         let (_keep, cancel) = oneshot::channel();
         let finished = program
             .run(cancel, move |stream, bytes| {
@@ -279,7 +391,8 @@ impl Configurations {
             exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled | Exit::Limited(_)) => {
                 let text = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
                 let text = String::from_utf8_lossy(&text);
-                if !text.trim().is_empty() {
+                // What is no hook of several need not know the question.
+                if !text.trim().is_empty() && args.first() == Some(&"--config") {
                     tracing::error!(hook = %path.display(), output = beginning(&text), "Hook config output");
                 }
                 let stderr = finished.stderr.trim();
@@ -298,12 +411,20 @@ fn beginning(text: &str) -> String {
     }
 }
 
-fn describe(scope: &Scope, name: &str, mut failure: Failure) -> Failure {
+fn kind(scope: &Scope) -> HookKind {
+    match scope {
+        Scope::Global => HookKind::Global,
+        Scope::Module(_) => HookKind::Module,
+    }
+}
+
+/// Says in a failure whose hook was asked, and with which arguments.
+fn describe(scope: &Scope, name: &str, asked: &str, mut failure: Failure) -> Failure {
     let whose = match scope {
         Scope::Global => "global".to_owned(),
         Scope::Module(module) => format!("`{module}` module"),
     };
-    let cause = std::mem::replace(&mut failure.message, format!("{whose} hook `{name}` --config invalid"));
+    let cause = std::mem::replace(&mut failure.message, format!("{whose} hook `{name}` {asked} invalid"));
     failure.chain.insert(0, cause);
     failure
 }

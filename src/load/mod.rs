@@ -48,7 +48,8 @@ pub struct Loader {
 impl Loader {
     /// Returns a loader for `options`.
     pub fn new(options: LoadOptions) -> Self {
-        let configurations = Configurations::new(options.environment.clone(), options.config_timeout);
+        let configurations =
+            Configurations::new(options.environment.clone(), options.config_timeout, options.chroots.clone());
         Self { options, configurations }
     }
 

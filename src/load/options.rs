@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::LoadError;
+use crate::process::Chroots;
 
 /// The options of a loader.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct LoadOptions {
     pub serves_webhooks: bool,
     /// The time limit of a hook's `--config`.
     pub config_timeout: Duration,
+    /// Where hooks of modules are run, if not among all files.
+    pub chroots: Option<Chroots>,
 }
 
 impl LoadOptions {

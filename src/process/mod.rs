@@ -4,6 +4,7 @@
 //! started; what left the group is found through its parents. Its exit is
 //! seen through a pidfd, never by polling.
 
+mod chroot;
 mod clock;
 mod control_group;
 mod descendants;
@@ -15,10 +16,12 @@ mod limits;
 pub mod memory;
 mod memory_limit;
 mod orphans;
+pub mod python;
 mod run;
 mod streams;
 mod wait;
 
+pub use chroot::{Chroot, ChrootError, Chroots};
 pub use clock::{since_boot, suspended};
 pub use guard::Guard;
 pub use lease::is_open_nowhere_else;

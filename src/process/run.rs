@@ -17,6 +17,7 @@ use thiserror::Error;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
+use super::chroot::{Chroot, Then};
 use super::descendants::Descendants;
 use super::limit_kind::MetLimit;
 use super::limits::AppliedLimits;
@@ -43,6 +44,8 @@ pub struct Program {
     pub mark: Option<&'static str>,
     /// What it and all that it starts may use at most.
     pub limits: HookLimits,
+    /// The files that it sees; `None` for those of this process.
+    pub chroot: Option<Chroot>,
 }
 
 /// How a program ended.
@@ -93,6 +96,16 @@ pub enum RunError {
         path: PathBuf,
         /// What can't be limited.
         problem: String,
+    },
+    /// It can't be started where it sees only a part of the files.
+    #[error("can't run {path} in the chroot {root}: {}", hint(source))]
+    Chroot {
+        /// The executable, as it is seen there.
+        path: PathBuf,
+        /// The directory that is the root of all files there.
+        root: PathBuf,
+        /// The error of the system.
+        source: io::Error,
     },
     /// It was started, but can't be followed.
     #[error("can't follow process {pid} of {path}")]
@@ -275,18 +288,26 @@ impl Drop for Started {
 
 impl Running {
     fn start(program: &Program) -> Result<Self, RunError> {
-        let cannot_start = |source| RunError::Start { path: program.path.clone(), source };
-        let register = Register::open();
-        let mut child = Command::new(&program.path)
+        let cannot_start = |source| match &program.chroot {
+            None => RunError::Start { path: program.path.clone(), source },
+            Some(chroot) => {
+                RunError::Chroot { path: program.path.clone(), root: chroot.root().to_owned(), source }
+            }
+        };
+        let mut command = Command::new(&program.path);
+        command
             .args(&program.args)
             .env_clear()
             .envs(program.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(cannot_start)?;
+            .process_group(0);
+        if let Some(chroot) = &program.chroot {
+            chroot.prepare().map_err(cannot_start)?.enter(&mut command, Then::Run);
+        }
+        let register = Register::open();
+        let mut child = command.spawn().map_err(cannot_start)?;
         let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
         register.enter(pid);

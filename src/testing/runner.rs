@@ -260,7 +260,7 @@ impl Planner {
         let own = self.root.join(format!("loaded-{}", known.len()));
         let (modules, global) = linked(target, &others, with_global_hooks, &own)?;
         let settings = settings_for(&modules, &global)?;
-        let options = app::load_options(&settings, app::variables(&self.environment));
+        let options = app::load_options(&settings, app::variables(&self.environment), None);
         let loader = Arc::new(Loader::new(LoadOptions { bundles_dir: None, ..options }));
         let catalog = self.runtime.block_on(loader.load()).map_err(|error| error.to_string());
         let files = Arc::new((loader, catalog, settings));

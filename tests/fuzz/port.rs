@@ -109,7 +109,8 @@ fn catalog() -> Catalog {
     let text = "configVersion: v1\nbeforeHelm: 1\nschedule: [{name: s, crontab: '@hourly'}]\n";
     let spec = config::parse("hooks/a.sh".into(), HookKind::Module, text).unwrap();
     let id = HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() };
-    let hook = Arc::new(Hook { id, path: "hooks/a.sh".into(), content: 1, spec });
+    let hook =
+        Arc::new(Hook { id, path: "hooks/a.sh".into(), content: 1, launch: engine::Launch::default(), spec });
     let modules =
         [("web", vec![hook]), ("api", Vec::new())].into_iter().zip(1..).map(|((name, hooks), order)| {
             Arc::new(Module {

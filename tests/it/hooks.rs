@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addon_operator::hook::{HookRun, Hooks, LogRules, Scratch};
+use addon_operator::process::Chroots;
 use engine::hook::{BindingContext, HookKind, Lifecycle, RunContexts, config};
 use engine::snapshot::Snapshot;
 use engine::{Cause, Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, Scope, TaskId, ValuesInput};
@@ -19,6 +20,8 @@ struct Fixture {
     hooks: Hooks,
     /// What the configuration of the hook has more.
     settings: &'static str,
+    /// How it is started.
+    launch: engine::Launch,
 }
 
 impl Fixture {
@@ -29,7 +32,8 @@ impl Fixture {
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("FROM_OUTSIDE".into(), "yes".into()),
         ];
-        Self { hooks: Hooks::new(Arc::new(scratch), environment, LogRules::default()), dir, settings: "" }
+        let hooks = Hooks::new(Arc::new(scratch), environment, LogRules::default());
+        Self { hooks, dir, settings: "", launch: engine::Launch::default() }
     }
 
     /// Runs a hook with this text.
@@ -47,6 +51,7 @@ impl Fixture {
                 id: HookId { scope: Scope::Module("web".into()), name: "hooks/my hook.sh".into() },
                 path: path.to_str().unwrap().into(),
                 content: 1,
+                launch: self.launch.clone(),
                 spec,
             }),
             values: ValuesInput {
@@ -132,6 +137,75 @@ async fn a_hook_is_given_what_the_contract_says() {
     assert!(files[3..].iter().all(|file| *file == "600 0"), "outputs are there, and empty: {files:?}");
     assert_eq!(world.read("rights").trim(), "700");
     assert_eq!(world.files_left(), 0);
+}
+
+#[tokio::test]
+async fn one_of_several_hooks_of_a_file_is_run_by_its_index_with_the_files_of_every_hook() {
+    let launch = engine::Launch { batch_index: Some(7), ..engine::Launch::default() };
+    let world = Fixture { launch, ..Fixture::new() };
+    let out = world.dir.path().display();
+    let text = format!(
+        "#!/bin/bash\ncd {out}\necho \"$* $MODULE_NAME\" > arguments\ncp \"$VALUES_PATH\" values\n\
+        echo '{{\"name\":\"m\",\"set\":1}}' > \"$METRICS_PATH\"\n"
+    );
+    let output = world.run(&text).await.unwrap();
+    assert_eq!(output.metrics[0].name, "m");
+    assert_eq!(world.read("arguments"), "hook run 7 web\n");
+    assert_eq!(world.read("values"), "{\"global\":{},\"web\":{\"a\":1}}");
+}
+
+#[tokio::test]
+async fn a_hook_in_python_is_run_by_its_environment() {
+    let mut world = Fixture::new();
+    let venv = world.dir.path().join("hooks/venv");
+    fs::create_dir_all(venv.join("bin")).unwrap();
+    let out = world.dir.path().display();
+    fs::write(venv.join("bin/python3"), format!("#!/bin/bash\necho \"$PYTHONHOME $*\" > {out}/arguments\n"))
+        .unwrap();
+    fs::set_permissions(venv.join("bin/python3"), fs::Permissions::from_mode(0o755)).unwrap();
+    world.launch.venv = Some(venv.to_str().unwrap().into());
+    world.run("#!/no/such/python\n").await.unwrap();
+    assert_eq!(world.read("arguments"), format!("{} {out}/hooks/my hook.sh\n", venv.display()));
+}
+
+/// Returns where hooks of modules run. A machine that forbids that says what it lacks, and there is nothing to test.
+fn chroots(directory: &Path) -> Option<Chroots> {
+    match Chroots::new(directory) {
+        Ok(chroots) => Some(chroots),
+        Err(error) => {
+            assert!(error.to_string().contains("capability SYS_ADMIN"), "{error}");
+            None
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hook_in_a_chroot_sees_its_module_its_files_and_the_system_and_nothing_else() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "x").unwrap();
+    let Some(chroots) = chroots(&outside.path().join("roots")) else { return };
+    let mut world = Fixture::new();
+    let module = world.dir.path().display().to_string();
+    fs::create_dir_all(world.dir.path().join("tmp/of another run")).unwrap();
+    fs::create_dir_all(outside.path().join("roots/web/opt")).unwrap();
+    fs::write(outside.path().join("roots/web/opt/own"), "from the directory").unwrap();
+    world.launch.module = Some(module.as_str().into());
+    world.hooks = world.hooks.below(Some(chroots));
+    let text = format!(
+        "#!/bin/bash\nset -u\ncd_was=$PWD\ncd {module}\nexec > seen 2>&1\necho \"in $cd_was\"\ncat /opt/own; echo\n\
+         [[ -e {outside} ]] || echo hidden\nls {module}/tmp/*/*/ | grep -c json\nls {module}/tmp | wc -l\n\
+         touch /usr/x 2> /dev/null || echo read-only\ncp \"$VALUES_PATH\" values\necho > /dev/null && echo devices\n\
+         echo '{{\"name\":\"m\",\"set\":1}}' > \"$METRICS_PATH\"\n",
+        outside = outside.path().display()
+    );
+    let output = world.run(&text).await.unwrap();
+    assert_eq!(world.read("seen"), "in /\nfrom the directory\nhidden\n6\n1\nread-only\ndevices\n");
+    assert_eq!(output.metrics[0].name, "m");
+    assert_eq!(world.read("values"), "{\"global\":{},\"web\":{\"a\":1}}");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains("roots/web"), "nobody else sees what was mounted");
+    let failure = world.run("#!/no/such/shell\n").await.unwrap_err().to_string();
+    assert!(failure.contains("in the chroot") && failure.contains("interpreter"), "{failure}");
 }
 
 #[tokio::test]

@@ -158,7 +158,8 @@ fn catalog(hook_config: &str) -> Catalog {
     let text = format!("configVersion: v1\n{hook_config}");
     let spec = config::parse("hooks/a.sh".into(), HookKind::Module, &text).unwrap();
     let id = HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() };
-    let hook = Arc::new(Hook { id, path: "hooks/a.sh".into(), content: 1, spec });
+    let hook =
+        Arc::new(Hook { id, path: "hooks/a.sh".into(), content: 1, launch: engine::Launch::default(), spec });
     let modules = vec![module(10, "web", vec![hook]), module(20, "api", Vec::new())];
     Catalog { global: Arc::new(Global::default()), modules, complete: true, warnings: Vec::new() }
 }

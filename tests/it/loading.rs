@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use addon_operator::load::{LoadOptions, Loader};
+use addon_operator::process::Chroots;
 use engine::{Module, ValuesLayout};
 use serde_json::json;
 use tempfile::TempDir;
@@ -277,6 +278,121 @@ async fn a_hooks_directory_may_have_any_name_and_its_lib_holds_no_hooks() {
             "/lib/b.sh: file has executable permissions and is located in the ignored 'lib' directory";
         assert!(catalog.warnings.iter().any(|found| found.ends_with(warning)), "{:?}", catalog.warnings);
     }
+}
+
+/// A file with two hooks. It writes down what it was asked, and does so with its work, too.
+const BATCH: &str = r#"#!/bin/bash
+echo "$*" >> "$(dirname "$0")/../asked"
+case "$1 $2" in
+"hook config")
+  echo '{"version":"v1","hooks":[{"metadata":{"name":"a"},"beforeHelm":1},{"metadata":{"name":"b"},"afterHelm":2}]}'
+  ;;
+*) echo "usage: tool hook config|run" >&2; exit 2 ;;
+esac
+"#;
+
+#[tokio::test]
+async fn a_file_with_several_hooks_is_asked_once_for_all_of_them() {
+    let files = Files::new();
+    files.executable("modules/010-web/hooks/tool", BATCH);
+    let loader = files.loader();
+    for _ in 0..2 {
+        let catalog = loader.load().await.unwrap();
+        let web = &catalog.modules[0];
+        assert!(web.broken.is_none(), "{:?}", web.broken);
+        let found: Vec<_> =
+            web.hooks.iter().map(|hook| (hook.id.name.to_string(), hook.launch.batch_index)).collect();
+        assert_eq!(found, [("tool:a:0".to_owned(), Some(0)), ("tool:b:1".to_owned(), Some(1))]);
+    }
+    let asked = fs::read_to_string(files.0.path().join("modules/010-web/asked")).unwrap();
+    assert_eq!(asked, "--config\nhook config\n", "a script may be a plain hook, so that is asked first");
+}
+
+#[tokio::test]
+async fn hook_list_is_another_word_for_hook_config() {
+    let files = Files::new();
+    files.executable("modules/010-web/hooks/tool", &BATCH.replace("hook config\")", "hook list\")"));
+    assert_eq!(files.loader().load().await.unwrap().modules[0].hooks.len(), 2);
+}
+
+#[tokio::test]
+async fn a_plain_hook_is_never_asked_for_several() {
+    let files = Files::new();
+    let asked = "#!/bin/bash\necho \"$*\" >> \"$(dirname \"$0\")/../asked\"\n";
+    let plain = format!("{asked}echo '{{\"configVersion\":\"v1\",\"beforeHelm\":5}}'\n");
+    let wrong = format!("{asked}echo '{{\"configVersion\":\"v1\",\"beforeHlem\":5}}'\n");
+    files
+        .executable("modules/010-web/hooks/plain", &plain)
+        .executable("modules/020-api/hooks/wrong", &wrong)
+        .executable("modules/030-sh/hooks/fails.sh", &format!("{asked}exit 3\n"));
+    let catalog = files.loader().load().await.unwrap();
+    assert_eq!(catalog.modules[0].hooks[0].id.name.as_str(), "hooks/plain");
+    assert!(catalog.modules[1].broken.as_ref().unwrap().to_string().contains("beforeHlem"));
+    for module in ["010-web", "020-api", "030-sh"] {
+        let asked = fs::read_to_string(files.0.path().join(format!("modules/{module}/asked"))).unwrap();
+        assert_eq!(asked, "--config\n", "{module}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_several_hooks_is_told_with_the_file_and_the_index() {
+    let files = Files::new();
+    files
+        .executable("modules/010-web/hooks/tool", &BATCH.replace("\"afterHelm\":2", "\"afterHelm\":\"x\""))
+        .executable("modules/020-api/hooks/tool", BATCH)
+        .executable("modules/020-api/hooks/more/tool", BATCH);
+    for (module, parts) in [
+        ("web", &["hooks/tool", "hook config invalid", "hook 1: ", "afterHelm must be of type integer"][..]),
+        ("api", &["hooks/tool", "another file has a hook tool:a:0, too"]),
+    ] {
+        let message = files.broken(module).await;
+        for part in parts {
+            assert!(message.contains(part), "{module}: {message:?} does not say {part:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn hooks_in_python_are_run_by_the_environment_beside_them() {
+    let files = Files::new();
+    let python = "#!/bin/bash\necho \"$PYTHONHOME $*\" >> \"${0%/hooks/venv/*}/asked\"\n\
+        echo '{\"configVersion\":\"v1\",\"beforeHelm\":5}'\n";
+    files
+        .executable("modules/010-web/hooks/venv/bin/python3", python)
+        .executable("modules/010-web/hooks/sub/a.py", "#!/no/such/python\n")
+        .executable("modules/010-web/hooks/b.sh", HOOK)
+        .executable("modules/020-api/hooks/a.py", HOOK)
+        .write("modules/020-api/hooks/venv/bin/python3", "");
+    let catalog = files.loader().load().await.unwrap();
+    let web = &catalog.modules[0];
+    assert!(web.broken.is_none(), "{:?}", web.broken);
+    let dir = files.0.path().join("modules/010-web");
+    let (venv, hooks) = (dir.join("hooks/venv"), dir.join("hooks"));
+    let launched: Vec<_> = web.hooks.iter().map(|hook| hook.launch.venv.as_deref()).collect();
+    assert_eq!(launched, [None, venv.to_str()]);
+    let asked = fs::read_to_string(dir.join("asked")).unwrap();
+    assert_eq!(asked, format!("{} {}/sub/a.py --config\n", venv.display(), hooks.display()));
+    assert_eq!(catalog.modules[1].hooks[0].launch.venv, None);
+    assert!(
+        catalog.warnings.iter().any(|warning| warning.contains("bin/python3 is missing or not executable"))
+    );
+}
+
+#[tokio::test]
+async fn hooks_of_modules_are_asked_in_their_chroots() {
+    let (files, outside) = (Files::new(), tempfile::tempdir().unwrap());
+    let Ok(chroots) = Chroots::new(&outside.path().join("roots")) else { return };
+    let asked = format!("#!/bin/bash\n[[ $PWD == / && ! -e {} ]] || exit 1\n", outside.path().display());
+    files.executable("modules/010-web/hooks/a.sh", &format!("{asked}{}", &HOOK["#!/bin/bash\n".len()..]));
+    files.executable(
+        "global-hooks/all.sh",
+        "#!/bin/bash\n[[ $PWD == / ]] && exit 1\necho '{\"configVersion\":\"v1\",\"onStartup\":5}'\n",
+    );
+    let loader = Loader::new(LoadOptions { chroots: Some(chroots), ..load_options(files.0.path()) });
+    let catalog = loader.load().await.unwrap();
+    assert!(catalog.modules[0].broken.is_none(), "{:?}", catalog.modules[0].broken);
+    assert!(outside.path().join("roots/web").is_dir());
+    assert_eq!(catalog.global.hooks.len(), 1);
 }
 
 #[tokio::test]

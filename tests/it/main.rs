@@ -52,6 +52,7 @@ mod kinds;
 mod loading;
 mod metrics;
 mod module_sources;
+mod moving;
 mod namespaced_sources;
 mod object_patches;
 mod operator;

@@ -18,6 +18,7 @@ fn bash(script: &str, timeout: Option<Duration>) -> Program {
         timeout,
         mark: None,
         limits: HookLimits::default(),
+        chroot: None,
     }
 }
 
@@ -204,6 +205,7 @@ async fn what_cannot_be_started_says_why() {
         timeout: None,
         mark: None,
         limits: HookLimits::default(),
+        chroot: None,
     };
     let (_keep, cancel) = oneshot::channel();
     let error = program.run(cancel, |_, _| {}).await.unwrap_err();
@@ -221,6 +223,7 @@ async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
             timeout: None,
             mark: None,
             limits: HookLimits::default(),
+            chroot: None,
         };
         let (finished, out, _) = run(program).await;
         assert_eq!((finished.exit, out.as_str()), (Exit::Code(0), "all of it\n"), "round {round}");
@@ -238,6 +241,7 @@ async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
         timeout: None,
         mark: None,
         limits: HookLimits::default(),
+        chroot: None,
     };
     let refused = |expected: &'static str| {
         let program = program();

@@ -44,6 +44,7 @@ impl World {
                 id: HookId { scope: Scope::Global, name: "hook.sh".into() },
                 path: path.to_str().unwrap().into(),
                 content: 1,
+                launch: engine::Launch::default(),
                 spec,
             }),
             values: ValuesInput {

@@ -176,6 +176,7 @@ impl Scenario {
             strict: settings.strict_values,
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             config_timeout: settings.hook_config_timeout,
+            chroots: None,
         };
         let loader = Arc::new(Loader::new(options));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -30,7 +30,13 @@ fn main() {
 fn hook(scope: Scope, name: &str, text: &str) -> Arc<Hook> {
     let kind = if scope == Scope::Global { HookKind::Global } else { HookKind::Module };
     let spec = config::parse(name.into(), kind, &format!("{{configVersion: v1, {text}}}")).unwrap();
-    Arc::new(Hook { id: HookId { scope, name: name.into() }, path: name.into(), content: 1, spec })
+    Arc::new(Hook {
+        id: HookId { scope, name: name.into() },
+        path: name.into(),
+        content: 1,
+        launch: engine::Launch::default(),
+        spec,
+    })
 }
 
 fn module(number: u32) -> Arc<Module> {

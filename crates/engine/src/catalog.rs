@@ -289,8 +289,21 @@ pub struct Hook {
     pub path: Arc<str>,
     /// A hash of its executable.
     pub content: u64,
+    /// How its executable is started.
+    pub launch: Launch,
     /// What its `--config` said.
     pub spec: HookSpec,
+}
+
+/// How the executable of a hook is started.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Launch {
+    /// The directory of the virtual environment whose Python runs it; `None` if it runs by itself.
+    pub venv: Option<Arc<str>>,
+    /// The directory of its module; `None` for a global hook.
+    pub module: Option<Arc<str>>,
+    /// Its index among the hooks of its file, if that has several: `hook run INDEX` runs it.
+    pub batch_index: Option<usize>,
 }
 
 impl Catalog {

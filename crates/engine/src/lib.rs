@@ -73,8 +73,8 @@ pub use addon::{
 };
 pub use binding::{Tally, WatchedObjects};
 pub use catalog::{
-    BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Offer, OfferedPlan, Origin, Plans, Script,
-    ValuesLayout,
+    BrokenPart, Catalog, EnabledFlag, Global, Hook, Launch, Module, Offer, OfferedPlan, Origin, Plans,
+    Script, ValuesLayout,
 };
 pub use cause::Cause;
 pub use config::{Config, ElectionConfig, ElectionMode, OnModuleFailure, WebhookClient, WebhookConfig};

@@ -25,6 +25,7 @@ fn catalog(word: &str, count: u32) -> Catalog {
             id: HookId { scope, name: format!("{word}.sh").into() },
             path: "a".into(),
             content: 1,
+            launch: engine::Launch::default(),
             spec,
         };
         Arc::new(Module {

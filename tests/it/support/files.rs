@@ -114,5 +114,6 @@ pub(crate) fn load_options(root: &Path) -> LoadOptions {
         strict: false,
         environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         config_timeout: Duration::from_secs(5),
+        chroots: None,
     }
 }

@@ -138,7 +138,13 @@ fn hook(scope: Scope, name: &str, config_text: &str) -> Arc<Hook> {
     };
     let text = if config_text.contains("onKubernetesEvent") { config_text.to_owned() } else { text };
     let spec = config::parse(name.into(), kind, &text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    Arc::new(Hook { id: HookId { scope, name: name.into() }, path: name.into(), content: 1, spec })
+    Arc::new(Hook {
+        id: HookId { scope, name: name.into() },
+        path: name.into(),
+        content: 1,
+        launch: engine::Launch::default(),
+        spec,
+    })
 }
 
 /// A hook output that adds `value` at `path` of the values.

@@ -17,6 +17,17 @@ pub(super) type Check<'a> = &'a dyn Fn(&HookSpec, &Report);
 /// Why the configuration of a hook was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConfigError {
+    /// What a file with several hooks printed is none.
+    #[error("{0}")]
+    Batch(String),
+    /// One of several hooks of a file is wrong.
+    #[error("hook {index}: {error}")]
+    OfBatch {
+        /// Its index.
+        index: usize,
+        /// What is wrong.
+        error: Box<Self>,
+    },
     /// Properties have the wrong shape or meaning.
     #[error("{0}")]
     Invalid(Violations),

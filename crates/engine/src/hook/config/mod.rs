@@ -5,6 +5,7 @@
 //! ```
 
 mod admission;
+mod batch;
 mod error;
 mod fields;
 mod kubernetes;
@@ -20,6 +21,7 @@ mod v1;
 use serde_json::Value;
 use values::{json_type, yaml};
 
+pub use self::batch::{is_batch, is_of_one_hook, parse_batch};
 pub use self::error::{Compile, ConfigError, MAX_BYTES};
 pub use self::fields::distance;
 pub use self::report::{Violation, Violations};
