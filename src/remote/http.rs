@@ -113,7 +113,7 @@ pub(crate) enum HttpError {
     Credentials { host: String, status: StatusCode },
     #[error("the URL can't be sent to {host}")]
     Url { host: String },
-    #[error("can't write what {host} sends: {source} (is the file system of --source-dir full?)")]
+    #[error("can't write what {host} sends: {source}")]
     Write { host: String, source: io::Error },
 }
 

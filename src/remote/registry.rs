@@ -38,7 +38,11 @@ pub(crate) enum RegistryError {
     Rejected(String),
     /// There is no answer.
     #[error("{what} can't be fetched: {error}")]
-    Http { what: &'static str, error: HttpError },
+    Http {
+        what: &'static str,
+        #[source]
+        error: HttpError,
+    },
 }
 
 impl RegistryError {

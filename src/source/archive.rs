@@ -33,8 +33,8 @@ pub(super) enum ArchiveError {
     Extension { name: String, problem: &'static str },
     #[error("the archive is longer than {} MiB when it is unpacked", MOST_BYTES >> 20)]
     TooLong,
-    #[error("can't unpack: {0} (is the file system of --source-dir full or read-only?)")]
-    Write(io::Error),
+    #[error("can't unpack: {0}")]
+    Write(#[source] io::Error),
 }
 
 impl ArchiveError {

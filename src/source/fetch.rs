@@ -29,7 +29,7 @@ use super::cache::{Cache, UrlHash, Verdict, verdict};
 use super::git::{Checkout, Pass};
 use super::keys::Keys;
 use super::secrets::Secrets;
-use super::store::{Download, Pin, Store};
+use super::store::{Download, Pin, Store, disk_failure};
 use super::tree;
 use crate::remote::http::{Answer, Get, HttpClient, HttpError};
 use crate::remote::{FetchMetrics, FetchObservation};
@@ -156,6 +156,11 @@ impl Fetcher {
         let mut saying = Saying::default();
         match self.addons(pass, (key, keys), spec, &mut saying).await {
             Ok((addons, pins)) => Ok((FetchedRepository { outcome: Ok(addons) }, pins)),
+            Err(RepositoryStop::Ours(failure)) if failure.kind == FailureKind::Storage => {
+                let message = saying.clean(false, &not_kept("the index", &self.store, &failure));
+                let problem = RepositoryProblem { reason: RepositoryReason::RegisteringError, message };
+                Ok((FetchedRepository { outcome: Err(problem) }, Vec::new()))
+            }
             Err(RepositoryStop::Ours(failure)) => Err(failure),
             Err(RepositoryStop::Repository(reason, message)) => {
                 let is_unfetched = reason == RepositoryReason::FetchingIndexError;
@@ -230,7 +235,7 @@ impl Fetcher {
             wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), keys, (wanted, is_known)));
         let asking: Vec<_> = asking.collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
-        let (mut addons, pins) = collect(wanted.iter().zip(outcomes), saying)?;
+        let (mut addons, pins) = collect(wanted.iter().zip(outcomes), saying, &self.store)?;
         addons.extend(missing);
         Ok((addons, pins))
     }
@@ -292,14 +297,14 @@ impl Fetcher {
             (Ok(Answer::Unchanged), None) => return Err(fetching("the index is not there".to_owned())),
             (Ok(Answer::New(spool, validator)), _) => (spool, validator),
             (Err(error), _) if error.is_ours() => {
-                return Err(RepositoryStop::Ours(Failure::of(FailureKind::Files, &error)));
+                return Err(RepositoryStop::Ours(disk_failure(&error)));
             }
             (Err(error), _) => return Err(fetching(format!("the index can't be fetched: {error}"))),
         };
         // The one before takes memory, too.
         self.cache.forget_index(hash);
         let parse = move || -> Result<_, Failure> {
-            let text = spool.into_reader().map_err(|error| Failure::of(FailureKind::Files, &error))?;
+            let text = spool.into_reader().map_err(|error| disk_failure(&error))?;
             Ok(text.map_or_else(|| Index::parse(b""), Index::read))
         };
         let parsed = self.in_turn(parse).await.and_then(|parsed| parsed).map_err(RepositoryStop::Ours)?;
@@ -471,7 +476,7 @@ impl Fetcher {
         match self.observed(url, self.http.get(get, download)).await {
             Ok(Answer::New(download, validator)) => Ok(Some((download, validator))),
             Ok(Answer::Unchanged) => Ok(None),
-            Err(error) if error.is_ours() => Err(Stop::Ours(Failure::of(FailureKind::Files, &error))),
+            Err(error) if error.is_ours() => Err(Stop::Ours(disk_failure(&error))),
             Err(error) => {
                 let message = format!("the bundle can't be fetched: {error}");
                 Err(Stop::Addon(AddonReason::FetchingError, message))
@@ -498,7 +503,7 @@ impl Fetcher {
             let linted = staged.unpack().and_then(|bundle| tree::read(&bundle).map_err(write));
             let linted = match linted {
                 Ok(tree) => known.unwrap_or_else(|| verdict(&tree)),
-                Err(error) if error.is_ours() => return Err(Failure::of(FailureKind::Files, &error)),
+                Err(error) if error.is_ours() => return Err(disk_failure(&error)),
                 Err(error) => Err([Problem { path: String::new(), message: error.to_string() }].into()),
             };
             if linted.is_ok() {
@@ -550,6 +555,7 @@ impl Fetcher {
 pub(super) fn collect<'w>(
     outcomes: impl Iterator<Item = (&'w Wanted, Outcome)>,
     saying: &Saying,
+    store: &Store,
 ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
     let (mut addons, mut pins) = (Vec::new(), Vec::new());
     for (wanted, outcome) in outcomes {
@@ -559,6 +565,11 @@ pub(super) fn collect<'w>(
                 privileged = its;
                 pins.push(pin);
                 Ok(bundle)
+            }
+            // Who looks at the object sees what the disk said, and all the rest.
+            Err(Stop::Ours(failure)) if failure.kind == FailureKind::Storage => {
+                let message = saying.clean(false, &not_kept("the bundle", store, &failure));
+                Err(AddonProblem { reason: AddonReason::RegisteringError, message })
             }
             Err(Stop::Ours(failure)) => return Err(RepositoryStop::Ours(failure)),
             Err(Stop::Addon(reason, message)) => {
@@ -570,6 +581,11 @@ pub(super) fn collect<'w>(
         addons.push(FetchedAddon { name, version, is_chosen: wanted.is_chosen, privileged, outcome });
     }
     Ok((addons, pins))
+}
+
+/// Returns what the status says of what our own disk did not take.
+fn not_kept(what: &str, store: &Store, failure: &Failure) -> String {
+    format!("{what} can't be kept in {}: {failure}", store.path().display())
 }
 
 pub(super) fn templating(message: String) -> RepositoryStop {

@@ -12,7 +12,7 @@ use ::source::registry::reference::{self, ReferenceError, RegistryUrl};
 use ::source::registry::tags::Tags;
 use ::source::template::{self, SecretData};
 use ::source::versions::{Include, Selection};
-use engine::{AddonReason, Digest, Failure, FailureKind, FetchedAddon, RepositoryReason, RepositorySpec};
+use engine::{AddonReason, Digest, FetchedAddon, RepositoryReason, RepositorySpec};
 use futures::stream::{self, StreamExt as _};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -24,7 +24,7 @@ use super::fetch::{
     not_there, templating,
 };
 use super::keys::Keys;
-use super::store::{Download, Pin};
+use super::store::{Download, Pin, disk_failure};
 use crate::remote::FetchObservation;
 use crate::remote::http::{HttpError, Sink};
 use crate::remote::registry::{ANY, Login, RegistryError, Session};
@@ -57,7 +57,7 @@ impl Sink for Counted<'_> {
 /// Returns why a bundle could not be had.
 fn stop(error: &RegistryError) -> Stop {
     if error.is_ours() {
-        return Stop::Ours(Failure::of(FailureKind::Files, error));
+        return Stop::Ours(disk_failure(error));
     }
     fetching(format!("the bundle can't be fetched: {error}"))
 }
@@ -132,7 +132,7 @@ impl Fetcher {
             .map(|wanted| self.tagged_addon(place, keys, (wanted, is_known(&wanted.line.name))))
             .collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
-        let (mut addons, pins) = collect(chosen.iter().zip(outcomes), saying)?;
+        let (mut addons, pins) = collect(chosen.iter().zip(outcomes), saying, &self.store)?;
         addons.extend(selection.missing.iter().map(|include| {
             let problem = problems.get(&include.name).map_or_else(
                 || {
@@ -199,7 +199,7 @@ impl Fetcher {
             match tags {
                 Ok(tags) => versions.entry(name.to_owned()).or_default().extend(tags.whole_versions()),
                 Err(error) if error.is_ours() => {
-                    return Err(RepositoryStop::Ours(Failure::of(FailureKind::Files, &error)));
+                    return Err(RepositoryStop::Ours(disk_failure(&error)));
                 }
                 Err(error) => drop(problems.insert(name.to_owned(), error.to_string())),
             }

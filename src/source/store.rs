@@ -14,6 +14,7 @@
 //! or restored again. That is why nothing here waits for the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{
@@ -45,9 +46,7 @@ const TREE: &str = "tree";
 /// Why the store directory can't be used.
 #[derive(Debug, Error)]
 pub(super) enum DiskError {
-    #[error(
-        "can't use {path}: {source} (--source-dir names the directory for bundles; is it full or read-only?)"
-    )]
+    #[error("can't use {path}: {}", what_to_do(.source))]
     Io { path: PathBuf, source: io::Error },
     #[error(
         "won't use {path} for bundles: {problem}; name a directory of the operator's own with --source-dir"
@@ -62,8 +61,55 @@ pub(super) enum DiskError {
 impl DiskError {
     /// Returns the failure for the engine.
     pub(super) fn failure(&self) -> Failure {
-        Failure::of(FailureKind::Files, self)
+        let kind = match self {
+            Self::Io { .. } => FailureKind::Storage,
+            Self::Untrusted { .. } | Self::Taken { .. } | Self::Missing { .. } => FailureKind::Files,
+        };
+        Failure::new(kind, self.to_string())
     }
+}
+
+/// Returns the failure of an error for which our own disk is to blame.
+pub(super) fn disk_failure(error: &(dyn Error + 'static)) -> Failure {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Failure::new(FailureKind::Storage, what_to_do(error));
+        }
+        cause = error.source();
+    }
+    Failure::new(FailureKind::Storage, error.to_string())
+}
+
+/// What to do about what a disk says.
+const ADVICE: [(io::ErrorKind, &str); 4] = [
+    (
+        io::ErrorKind::PermissionDenied,
+        "the operator's user may not write there; give the directory to it, or name another one with --source-dir",
+    ),
+    (
+        io::ErrorKind::QuotaExceeded,
+        "the quota of the operator's user is used up; raise it, or name another directory with --source-dir",
+    ),
+    (
+        io::ErrorKind::ReadOnlyFilesystem,
+        "the file system is read-only; mount it writable, or name another directory with --source-dir",
+    ),
+    (
+        io::ErrorKind::StorageFull,
+        "the disk is full; make room on it, or name another directory with --source-dir",
+    ),
+];
+
+/// Returns what the disk said, and what to do about it. It is the same each time: names of temporary files are not in it.
+fn what_to_do(error: &io::Error) -> String {
+    let cause = error.get_ref().and_then(|error| error.source()?.downcast_ref::<io::Error>());
+    let error = cause.unwrap_or(error);
+    let known = ADVICE.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, advice)| *advice);
+    let advice = known.unwrap_or(
+        "see whether the disk works and the directory is in order, or name another one with --source-dir",
+    );
+    format!("{error}: {advice}")
 }
 
 /// The store directory. It is made and locked at its first use.
@@ -198,6 +244,11 @@ impl Store {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the store directory.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns the directory in which the loader finds modules. It may not be there.
@@ -426,4 +477,23 @@ impl Store {
 fn make(path: &Path) -> Result<(), DiskError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|source| DiskError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_disk_said_is_told_apart_and_has_no_random_name_in_it() {
+        let said = |kind: io::ErrorKind| disk_failure(&ArchiveError::Write(kind.into())).message;
+        assert!(said(io::ErrorKind::StorageFull).contains("the disk is full; make room"));
+        assert!(said(io::ErrorKind::QuotaExceeded).contains("quota of the operator's user is used up"));
+        assert!(said(io::ErrorKind::ReadOnlyFilesystem).contains("read-only; mount it writable"));
+        assert!(said(io::ErrorKind::PermissionDenied).contains("may not write there"));
+        assert!(said(io::ErrorKind::BrokenPipe).contains("see whether the disk works"));
+        let nowhere = tempfile::tempdir_in("/nowhere/at/all").unwrap_err();
+        assert!(nowhere.to_string().contains("/nowhere/at/all/.tmp"), "{nowhere}");
+        let said = disk_failure(&ArchiveError::Write(nowhere)).message;
+        assert!(said.starts_with("No such file or directory (os error 2): "), "{said}");
+    }
 }

@@ -7,11 +7,12 @@ use ::source::signature::detached;
 use ::source::signature::key::{KeyError, MAX_KEYS, PublicKey};
 use ::source::signature::simple_signing::{self, MAX_TEXT, Signed};
 use ::source::url::HttpUrl;
-use engine::{AddonReason, Digest, Failure, FailureKind, RepositoryReason, SourceKey, Verification};
+use engine::{AddonReason, Digest, Failure, RepositoryReason, SourceKey, Verification};
 use http::StatusCode;
 
 use super::fetch::{Fetcher, RepositoryStop, Stop};
 use super::keys::Keys;
+use super::store::disk_failure;
 use crate::remote::http::{Answer, Get, HttpError};
 use crate::remote::registry::{ANY, RegistryError, Session};
 
@@ -113,7 +114,7 @@ impl Fetcher {
     ) -> Result<(), Stop> {
         let tag = simple_signing::tag(manifest);
         let failed = |error: &RegistryError| {
-            if error.is_ours() { Stop::Ours(Failure::of(FailureKind::Files, error)) } else { fetching(error) }
+            if error.is_ours() { Stop::Ours(disk_failure(error)) } else { fetching(error) }
         };
         let url = session.repository().manifest_of(session.server(), &tag);
         let signed = match session.get(&url, ANY, MAX_MANIFEST).await {

@@ -344,6 +344,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::Package
         | FailureKind::Release
         | FailureKind::Render
+        | FailureKind::Storage
         | FailureKind::Terminating => None,
     }
 }

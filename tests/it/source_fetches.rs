@@ -324,3 +324,52 @@ async fn no_more_requests_are_in_flight_than_there_may_be() {
     waiting.await.unwrap().unwrap();
     assert_eq!(watched.asked().len(), 6);
 }
+
+#[tokio::test]
+async fn what_the_disk_does_not_take_is_a_registering_error_that_says_what_to_do() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let of = spec(&[repository.url("/index.yaml")]);
+    repository.publish(&web());
+    sources.fetch(&key(), &of).await.unwrap();
+    let directory = world.directory().display().to_string();
+    // A folder that is a file takes nothing.
+    let break_folder = |folder: &str| {
+        let path = world.directory().join(folder);
+        std::fs::remove_dir_all(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+    };
+    break_folder("blobs");
+    repository.publish(&[("web", "1.0.0", module("web", "1.0.0", "another one"))]);
+    let told = async || repository_problem(&sources.fetch(&key(), &of).await.unwrap());
+    let (reason, message) = told().await;
+    assert_eq!(reason, "RegisteringError");
+    assert!(message.starts_with(&format!("the index can't be kept in {directory}: can't use ")), "{message}");
+    assert!(message.ends_with("--source-dir"), "{message}");
+    assert_eq!(told().await.1, message, "the same each time");
+    std::fs::remove_file(world.directory().join("blobs")).unwrap();
+    let fetched = sources.fetch(&key(), &of).await.unwrap();
+    assert_eq!(bundle(&fetched).name.as_str(), "web", "it comes back by itself");
+}
+
+#[tokio::test]
+async fn a20_a_url_that_is_empty_plain_or_not_allowed_is_refused_and_nobody_is_asked() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&web());
+    let prefix = ::source::allow::Prefix::parse(&repository.url("/allowed/")).unwrap();
+    let sources = world.sources_with(|options| options.trust.allowed.prefixes.push(prefix));
+    let plain = repository.url("/index.yaml").replacen("https://", "http://", 1);
+    for (url, expected, says) in [
+        ("", "EmptyURLError", "spec.repositories[].url"),
+        (plain.as_str(), "FetchingIndexError", "http:// is not supported"),
+        (&repository.url("/index.yaml"), "FetchingIndexError", "--source-allow-prefix"),
+    ] {
+        let fetched = sources.fetch(&key(), &spec(&[url.to_owned()])).await.unwrap();
+        let (reason, message) = repository_problem(&fetched);
+        assert_eq!(reason, expected, "{url}: {message}");
+        assert!(message.contains(says), "{url}: {message}");
+    }
+    assert_eq!(repository.asked(), []);
+}

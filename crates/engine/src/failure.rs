@@ -58,6 +58,8 @@ pub enum FailureKind {
     Release,
     /// A chart did not render.
     Render,
+    /// The disk does not take what is to be kept: it is full, read-only, or somebody else's.
+    Storage,
     /// The namespace of an object is being deleted: nothing can be made in it until it is gone.
     Terminating,
     /// Values or their schema don't fit.

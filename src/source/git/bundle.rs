@@ -31,8 +31,8 @@ pub(super) enum BundleError {
     Index(#[from] IndexError),
     #[error("it has more than {} MiB packed", MAX_PACKED_BYTES >> 20)]
     TooLong,
-    #[error("can't write the bundle: {0} (is the file system of --source-dir full?)")]
-    Write(io::Error),
+    #[error("can't write the bundle: {0}")]
+    Write(#[source] io::Error),
 }
 
 impl BundleError {

@@ -17,7 +17,7 @@ use super::spool::FileSpool;
 use crate::remote::FetchObservation;
 use crate::source::cache::{InCommit, Verdict};
 use crate::source::fetch::{Fetcher, RepositoryStop, Stop, blocking};
-use crate::source::store::Pin;
+use crate::source::store::{Pin, disk_failure};
 
 /// How git is named among the ways to speak to a server.
 const SCHEME: &str = "git";
@@ -27,8 +27,8 @@ impl GitError {
     fn ours(&self) -> Option<Failure> {
         match self {
             Self::Ours(failure) => Some(failure.clone()),
-            Self::Http(error) if error.is_ours() => Some(Failure::of(FailureKind::Files, error)),
-            Self::Pack(error) if error.is_ours() => Some(Failure::of(FailureKind::Files, error)),
+            Self::Http(error) if error.is_ours() => Some(disk_failure(error)),
+            Self::Pack(error) if error.is_ours() => Some(disk_failure(error)),
             Self::Http(_) | Self::Pack(_) | Self::Protocol { .. } | Self::NoReference(_) | Self::Empty => {
                 None
             }
@@ -67,9 +67,7 @@ impl Fetcher {
                 self.cache.put_in_commit(hash, commit, InCommit::Index(Arc::clone(&index)));
                 Ok(index)
             }
-            Err(error) if error.is_ours() => {
-                Err(RepositoryStop::Ours(Failure::of(FailureKind::Files, &error)))
-            }
+            Err(error) if error.is_ours() => Err(RepositoryStop::Ours(disk_failure(&error))),
             Err(error) => {
                 let message = error.of_index();
                 let problem = InCommit::Problem(AddonReason::FetchingError, message.as_str().into());
@@ -127,7 +125,7 @@ impl Fetcher {
         let (download, left_out) = match packed {
             Ok(packed) => packed,
             Err(error) if error.is_ours() => {
-                return Err(Stop::Ours(Failure::of(FailureKind::Files, &error)));
+                return Err(Stop::Ours(disk_failure(&error)));
             }
             Err(error) => {
                 let message = error.of_bundle(path);

@@ -32,6 +32,8 @@ pub enum RepositoryReason {
     EmptyURLError,
     /// Its index could not be fetched or is none.
     FetchingIndexError,
+    /// What it sends could not be kept while it was read.
+    RegisteringError,
     /// Its URL has a placeholder that nothing fills.
     TemplatingURLError,
     /// The signatures of its bundles can't be checked.

@@ -255,8 +255,8 @@ impl Sources {
         let mut change = Change::default();
         self.registration.replace(&mut change, key, assessment.addons.clone(), |addon| {
             let stays = if assessment.is_failed {
-                // Nothing is removed because something could not be fetched.
-                assessment.is_unfetched || keeping.spec.failure_policy == FailurePolicy::Retain
+                // Nothing is removed because something could not be fetched or stored.
+                assessment.is_unknown() || keeping.spec.failure_policy == FailurePolicy::Retain
             } else {
                 self.known.is_wanted_elsewhere(key, &addon.bundle.id)
             };

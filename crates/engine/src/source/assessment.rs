@@ -22,6 +22,8 @@ pub(super) struct Assessment {
     pub(super) is_failed: bool,
     /// Whether something could not be fetched.
     pub(super) is_unfetched: bool,
+    /// Whether our own disk did not take something that was fetched.
+    pub(super) is_unstored: bool,
     /// The configurations that have what this one would have.
     pub(super) blocked_by: BTreeSet<SourceKey>,
     /// The ids of all bundles that were fetched.
@@ -81,16 +83,16 @@ impl Assessment {
                         .enumerate()
                         .map(|(place, addon)| addon_line(addon, problems.get(&(repository, place))));
                     line.addons = lines.collect();
-                    let unfetched = |addon: &&FetchedAddon| {
-                        addon
-                            .outcome
-                            .as_ref()
-                            .is_err_and(|problem| problem.reason == AddonReason::FetchingError)
+                    let failed = |reason: AddonReason| {
+                        let is_it = |problem: &AddonProblem| problem.reason == reason;
+                        addons.iter().any(|addon| addon.outcome.as_ref().is_err_and(is_it))
                     };
-                    assessment.is_unfetched |= addons.iter().any(|addon| unfetched(&addon));
+                    assessment.is_unfetched |= failed(AddonReason::FetchingError);
+                    assessment.is_unstored |= failed(AddonReason::RegisteringError);
                 }
                 Some(Err(problem)) => {
                     assessment.is_unfetched |= problem.reason == RepositoryReason::FetchingIndexError;
+                    assessment.is_unstored |= problem.reason == RepositoryReason::RegisteringError;
                     problem.reason.as_str().clone_into(&mut line.reason);
                     line.message.clone_from(&problem.message);
                 }
@@ -147,10 +149,19 @@ impl Assessment {
     /// Returns whether a repository of the spec may offer an addon still, for all that is known: its index or its bundle could
     /// not be had.
     pub(super) fn may_offer(&self, addon: &RegisteredAddon) -> bool {
-        let unfetched = AddonReason::FetchingError.as_str();
-        let is_its = |line: &AddonLine| line.name == addon.name() && line.reason == unfetched;
-        let is_unread = |line: &RepositoryLine| !line.reason.is_empty() || line.addons.iter().any(is_its);
-        self.is_failed && self.lines.iter().any(|line| line.url == addon.url && is_unread(line))
+        let is_unread = |line: &AddonLine| {
+            line.reason == AddonReason::FetchingError.as_str()
+                || self.is_unstored && line.reason == AddonReason::RegisteringError.as_str()
+        };
+        let is_its = |line: &AddonLine| line.name == addon.name() && is_unread(line);
+        let is_open = |line: &RepositoryLine| !line.reason.is_empty() || line.addons.iter().any(is_its);
+        self.is_failed && self.lines.iter().any(|line| line.url == addon.url && is_open(line))
+    }
+
+    /// Returns whether what is offered is not known: it could not be fetched, or our own disk did not take it. Nothing is removed
+    /// because of that.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.is_unfetched || self.is_unstored
     }
 
     /// Sets the status of each repository, and of all. If anything failed nothing is registered, and no line has a module.

@@ -33,7 +33,7 @@ impl Sources {
         let before: BTreeMap<&ModuleName, &RegisteredAddon> =
             self.registration.of(key).iter().filter(|addon| addon.is_active).map(by_name).collect();
         if !problems.is_empty() {
-            let goes = spec.failure_policy == FailurePolicy::Remove && !assessment.is_unfetched;
+            let goes = spec.failure_policy == FailurePolicy::Remove && !assessment.is_unknown();
             let gone = before.values().filter(|_| goes).map(|old| planned(modules, Some(old), None));
             return SourcePlan { source: key.clone(), problems, modules: gone.collect() };
         }

@@ -196,6 +196,23 @@ fn a_change_of_a_module_does_not_make_a_source_look_processed() {
 }
 
 #[test]
+fn nothing_is_removed_because_the_disk_is_full_and_it_is_tried_again_after_the_relist() {
+    let mut world = ready();
+    world.offers(URL, Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::RegisteringError)]));
+    world.edits("a", |spec| spec["failurePolicy"] = json!("Remove"));
+    let trace = world.run_for(5_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Failed", vec!["web Retained".to_owned()]));
+    assert!(!trace.contains("uninstall") && world.deployed.contains_key("web"), "{trace}");
+    let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
+    assert!(why.contains("the disk of --source-dir has room"), "{why}");
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(500_000);
+    assert_eq!(world.phase("a"), "Failed");
+    world.run_for(800_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+}
+
+#[test]
 fn a_problem_without_a_version_is_told_without_a_gap() {
     let mut world = ready();
     let mut absent = broken(addon("nosuch", "1.0.0", 3), AddonReason::FetchingError);

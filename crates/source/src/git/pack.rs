@@ -75,7 +75,7 @@ pub enum PackError {
     #[error("an object of the repository was made to have the SHA-1 of another one: nothing of it is used")]
     Collision,
     /// The pack can't be read, or what was unpacked can't be kept.
-    #[error("can't unpack what the server sent: {0} (is the file system of --source-dir full?)")]
+    #[error("can't unpack what the server sent: {0}")]
     Disk(#[from] io::Error),
 }
 

@@ -74,6 +74,9 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
         FailureKind::Render => {
             format!("`addon-operator module render {module}` shows the error; correct the chart or its values")
         }
+        FailureKind::Storage => {
+            "make room on the disk that the message names, or give it to the operator's user; it is tried again by itself".to_owned()
+        }
         FailureKind::Terminating => {
             "look what keeps the namespace, if it stays (`kubectl describe namespace`); it is tried again by itself".to_owned()
         }

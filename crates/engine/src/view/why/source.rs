@@ -158,6 +158,9 @@ fn about_repository(reason: RepositoryReason) -> &'static str {
         RepositoryReason::FetchingIndexError => {
             "look whether the URL answers with an index and whether its host may be asked (--source-allow); it is tried again by itself"
         }
+        RepositoryReason::RegisteringError => {
+            "see that the disk of --source-dir has room and may be written to; it is tried again by itself"
+        }
         RepositoryReason::TemplatingURLError => {
             "make the Secret with that key, in a namespace that may be read (--source-secret-namespaces)"
         }
