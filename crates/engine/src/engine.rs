@@ -320,6 +320,7 @@ impl Engine {
             }
             Event::ReleaseFinished { run, outcome } if sources.awaits(run) => {
                 sources.release_removed(run, outcome.map(|_| ()));
+                lower.queues.wake(|reason| *reason == Reason::EarlierRun);
             }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
@@ -583,6 +584,12 @@ impl Engine {
 
     /// Does the next step of a task.
     fn advance(&mut self, task: &mut Task) -> Next {
+        if let TaskKind::ModuleRun(run) = &task.kind
+            && self.sources.removes_release(&run.module)
+        {
+            // What it installs would go with what is being removed.
+            return Next::Wait(Reason::EarlierRun);
+        }
         let (converges, modules, mut lower) = self.split();
         let Task { head, kind } = task;
         match kind {

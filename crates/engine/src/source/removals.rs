@@ -3,6 +3,7 @@
 //! rights of the account that made it, however long that takes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::displaced::{removal_key, removal_work};
 use super::pass::SourceAnswer;
@@ -84,6 +85,12 @@ impl Sources {
             self.reconciles.fetch_of(&work).is_some()
         };
         bundles.find(is_it).map(|bundle| &bundle.name)
+    }
+
+    /// Returns whether a release with the name of this module is just being removed for a configuration of the cluster: a built-in
+    /// module of the name has to wait for that. What configurations of namespaces leave is elsewhere.
+    pub(crate) fn removes_release(&self, module: &ModuleName) -> bool {
+        self.reconciles.fetch_of(&removal_work(&Arc::from(""), module)).is_some()
     }
 
     /// Returns the modules whose names went to others, each with where its release is.

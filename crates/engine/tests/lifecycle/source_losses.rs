@@ -245,6 +245,20 @@ fn a_built_in_module_has_the_release_of_a_lost_bundle_of_its_name() {
 }
 
 #[test]
+fn a_built_in_module_does_not_run_while_a_release_of_its_name_is_being_removed() {
+    for delay in (0..150).step_by(5) {
+        let mut world = lost();
+        world.deletes("a");
+        world.run_for(delay);
+        world.rereads(&files().module(10, "base").module(20, "web"));
+        let trace = world.run_for(20_000);
+        assert!(world.repositories.faults.is_empty(), "{delay}: {:?} {trace}", world.repositories.faults);
+        assert!(world.deployed.keys().eq(["base", "web"]), "{delay}: {trace}");
+        assert!(world.repositories.registry.addons.is_empty(), "{delay}: {trace}");
+    }
+}
+
+#[test]
 fn the_event_about_a_lost_bundle_does_not_say_that_its_module_goes_on() {
     let world = lost();
     let told = world.announcements.iter().filter(|told| told.reason == "ModulesRetained");
