@@ -17,7 +17,7 @@ mod walk;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{BrokenPart, Bundle, Catalog, Failure, FailureKind, Global, Module, ModuleName, Scope};
 use serde_json::Value;
@@ -43,6 +43,8 @@ enum Asking {
 pub struct Loader {
     options: LoadOptions,
     configurations: Configurations,
+    /// The modules that were loaded last: those that did not change are handed out again.
+    last: Mutex<Vec<Arc<Module>>>,
 }
 
 impl Loader {
@@ -50,7 +52,7 @@ impl Loader {
     pub fn new(options: LoadOptions) -> Self {
         let configurations =
             Configurations::new(options.environment.clone(), options.config_timeout, options.chroots.clone());
-        Self { options, configurations }
+        Self { options, configurations, last: Mutex::default() }
     }
 
     /// Returns the directories with the files of the catalog.
@@ -94,7 +96,10 @@ impl Loader {
             .all(|dir_index| found.modules.iter().any(|entry| entry.dir_index == Some(dir_index)))
             && !self.options.modules_dirs.is_empty();
         let catalog = Catalog { global: Arc::new(global), modules: loaded, complete, warnings };
-        Ok(catalog.with_one_hook_for_each_finalizer())
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = catalog.with_one_hook_for_each_finalizer().sharing(&last);
+        last.clone_from(&catalog.modules);
+        Ok(catalog)
     }
 
     /// Returns one module from its current files.

@@ -307,6 +307,20 @@ pub struct Launch {
 }
 
 impl Catalog {
+    /// Returns the catalog with the modules of an earlier one in the place of those that equal them: who compares both looks at
+    /// what differs only.
+    #[must_use]
+    pub fn sharing(mut self, earlier: &[Arc<Module>]) -> Self {
+        let earlier: BTreeMap<&ModuleName, &Arc<Module>> =
+            earlier.iter().map(|module| (&module.name, module)).collect();
+        for module in &mut self.modules {
+            if let Some(known) = earlier.get(&module.name).filter(|known| **known == module) {
+                *module = Arc::clone(known);
+            }
+        }
+        self
+    }
+
     /// Returns the module named `name`.
     pub fn module(&self, name: &ModuleName) -> Option<&Arc<Module>> {
         self.modules.iter().find(|module| module.name == *name)

@@ -35,6 +35,12 @@ impl EnabledModules {
         self.found += usize::from(is_on);
     }
 
+    /// Records that the next modules are on as expected, as long as `is_it` says so of them. It says so of the first ones.
+    pub(crate) fn pass(&mut self, is_it: impl Fn(&ModuleName) -> bool) {
+        let rest = self.names.get(self.found..).unwrap_or_default();
+        self.found += rest.partition_point(is_it);
+    }
+
     /// Returns the modules as a list of their own.
     pub(crate) fn into_names(self) -> Arc<[ModuleName]> {
         if self.found == self.names.len() { self.names } else { self.iter().cloned().collect() }
@@ -94,6 +100,16 @@ mod tests {
         so_far.find(&"c".into(), true);
         assert_eq!((&*before_c, &*so_far), (&*names(&["a"]), &*names(&["a", "c"])));
         assert!(Arc::ptr_eq(&before_c.names, &expected) && Arc::ptr_eq(&so_far.into_names(), &expected));
+    }
+
+    #[test]
+    fn what_is_passed_is_on_as_expected() {
+        let mut so_far = EnabledModules::expecting(names(&["a", "c", "e"]));
+        so_far.pass(|name| name.as_str() < "d");
+        so_far.find(&"d".into(), true);
+        assert_eq!(*so_far, *names(&["a", "c", "d"]));
+        so_far.pass(|_| true);
+        assert_eq!(*so_far.into_names(), *names(&["a", "c", "d", "e"]));
     }
 
     #[test]

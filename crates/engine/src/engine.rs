@@ -1498,7 +1498,7 @@ impl Engine {
                 + self.webhooks.entries()
                 + self.broker.entries()
                 + self.candidate.entries(),
-            looked_at: self.sources.looked_at(),
+            looked_at: self.sources.looked_at() + self.modules.looked_at(),
             ..Footprint::default()
         };
         self.queues.count_in(&mut footprint);

@@ -21,6 +21,9 @@ pub struct Registry {
     pub addons: RegisteredAddons,
 }
 
+/// The addons of one source.
+type AddonList = Arc<Vec<RegisteredAddon>>;
+
 /// Registered addons, sorted by source, name and version. Those of one source are shared: of thousands, a pass changes a few.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RegisteredAddons {
@@ -46,6 +49,30 @@ impl RegisteredAddons {
             }
         }
         Self { sources }
+    }
+
+    /// Returns the lists of those sources whose addons are others in `new`: those of here, and those of there.
+    pub(crate) fn differing<'a>(&'a self, new: &'a Self) -> (Vec<&'a AddonList>, Vec<&'a AddonList>) {
+        let source = |addons: &AddonList| addons.first().map(|addon| addon.source.clone());
+        let (mut gone, mut came) = (Vec::new(), Vec::new());
+        let mut rest = self.sources.iter().peekable();
+        for addons in &new.sources {
+            loop {
+                match rest.peek() {
+                    Some(old) if Arc::ptr_eq(old, addons) => {
+                        rest.next();
+                        break;
+                    }
+                    Some(old) if source(old) <= source(addons) => gone.extend(rest.next()),
+                    Some(_) | None => {
+                        came.push(addons);
+                        break;
+                    }
+                }
+            }
+        }
+        gone.extend(rest);
+        (gone, came)
     }
 
     /// Iterates over all addons in their order.

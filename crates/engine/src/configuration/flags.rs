@@ -96,11 +96,16 @@ impl Configuration {
                 // To say the same again is nothing new.
                 Some(on) if known.is_some_and(|known| known.on == *on && known.hook == hook.id) => {}
                 Some(on) => {
+                    self.undecided.add_all();
                     let (hook, since, cause) = (hook.id.clone(), cx.now, cause.clone());
                     self.dynamic_flags
                         .insert(key.as_str().into(), DynamicFlag { on: *on, hook, since, cause });
                 }
-                None => drop(self.dynamic_flags.remove(key.as_str())),
+                None if known.is_none() => {}
+                None => {
+                    self.undecided.add_all();
+                    self.dynamic_flags.remove(key.as_str());
+                }
             }
         }
         is_new
@@ -110,6 +115,10 @@ impl Configuration {
     pub(crate) fn retain_flags_of(&mut self, hooks: &[Arc<Hook>]) -> bool {
         let before = self.dynamic_flags.len();
         self.dynamic_flags.retain(|_, flag| hooks.iter().any(|hook| hook.id.name == flag.hook.name));
-        before != self.dynamic_flags.len()
+        let differs = before != self.dynamic_flags.len();
+        if differs {
+            self.undecided.add_all();
+        }
+        differs
     }
 }

@@ -10,6 +10,7 @@ mod redaction;
 mod sections;
 mod sourced;
 mod texts;
+mod undecided;
 
 pub(crate) use decision::{Decision, Opinion};
 pub(crate) use hook_output::{Carried, Prepared, mismatch};

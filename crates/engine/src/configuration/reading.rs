@@ -224,6 +224,7 @@ impl Configuration {
                 Owner::Section(scope) => self.read_section(cx, &scope, (object, &key), &mut changes),
                 Owner::Enabled(section) => {
                     if self.config_map.read_flag(object, &section, &key) {
+                        self.undecided.add_all();
                         changes.flags = true;
                         changes.keys.push(key);
                     }
@@ -266,6 +267,7 @@ impl Configuration {
                 cx.notify(Notice::Warned { scope: scope.clone(), message });
                 let flag = Flag { on, object };
                 if self.config_map.flags.insert(key.to_owned(), flag) != Some(flag) {
+                    self.undecided.add_all();
                     changes.flags = true;
                     changes.keys.push(key.to_owned());
                 }

@@ -11,6 +11,8 @@ use values::{Section, SectionError};
 
 use super::config_map::ConfigMap;
 use super::decision::{DynamicFlag, SourcedModules};
+use super::undecided::Undecided;
+use crate::addon::RegisteredAddons;
 use crate::catalog::{Global, Module};
 use crate::config::Config;
 use crate::config_object::{ConfigObject, ConfigText};
@@ -34,6 +36,9 @@ pub(crate) struct Configuration {
     pub(super) dynamic_flags: BTreeMap<Arc<str>, DynamicFlag>,
     /// The modules of bundles.
     pub(super) sourced: SourcedModules,
+    /// What those were read from.
+    pub(super) registered: RegisteredAddons,
+    pub(super) undecided: Undecided,
     /// Writes of the ConfigMap that commands wait for, and what is answered.
     command_saves: BTreeMap<RunId, (CommandId, String)>,
 }
@@ -49,6 +54,8 @@ impl Configuration {
             config_map: ConfigMap::default(),
             dynamic_flags: BTreeMap::new(),
             sourced: SourcedModules::new(),
+            registered: RegisteredAddons::default(),
+            undecided: Undecided::default(),
             command_saves: BTreeMap::new(),
         }
     }
@@ -58,6 +65,7 @@ impl Configuration {
         self.redact(cx);
         self.global = global_section(global);
         self.sections.clear();
+        self.undecided.add_all();
     }
 
     /// Makes the keys of exactly these modules known.
@@ -67,6 +75,31 @@ impl Configuration {
         for key in old.keys().filter(|key| !self.keys.contains_key(*key)) {
             self.config_map.forget_module(key);
         }
+    }
+
+    /// Makes the keys of modules known, and forgets those of others.
+    pub(crate) fn replace_keys(&mut self, gone: &[Arc<Module>], came: &[Arc<Module>]) {
+        for module in gone {
+            if self.keys.get(&module.key) == Some(&module.name) {
+                self.keys.remove(&module.key);
+            }
+        }
+        for module in came {
+            self.keys.insert(Arc::clone(&module.key), module.name.clone());
+        }
+        for module in gone.iter().filter(|module| !self.keys.contains_key(&module.key)) {
+            self.config_map.forget_module(&module.key);
+        }
+    }
+
+    /// Returns the modules whose flags may say something else than at the last discovery.
+    pub(crate) fn undecided(&self) -> &Undecided {
+        &self.undecided
+    }
+
+    /// Returns the same to add to it.
+    pub(crate) fn undecided_mut(&mut self) -> &mut Undecided {
+        &mut self.undecided
     }
 
     /// Gives a module the values of its files.

@@ -1,7 +1,9 @@
 //! The modules of bundles: which configuration of sources brought each, and what that means for whether it is on.
 
+use std::collections::BTreeSet;
+
 use super::Configuration;
-use super::decision::Sourced;
+use super::decision::{Sourced, SourcedModules};
 use crate::addon::{Registry, SourceKey, SourceKind};
 use crate::catalog::{EnabledFlag, Module, Origin};
 use crate::name::ModuleName;
@@ -9,19 +11,27 @@ use crate::name::ModuleName;
 impl Configuration {
     /// Records which modules bundles bring. Returns whether that differs.
     pub(crate) fn set_sourced(&mut self, registry: &Registry) -> bool {
-        let active = registry.addons.iter().filter(|addon| addon.is_active);
-        let sourced = active.map(|addon| {
+        let before = std::mem::replace(&mut self.registered, registry.addons.clone());
+        let (gone, came) = before.differing(&self.registered);
+        let mut old = SourcedModules::new();
+        for addon in gone.iter().flat_map(|addons| addons.iter()).filter(|addon| addon.is_active) {
+            old.extend(self.sourced.remove_entry(&addon.bundle.name));
+        }
+        let mut names: BTreeSet<&ModuleName> = old.keys().collect();
+        for addon in came.iter().flat_map(|addons| addons.iter()).filter(|addon| addon.is_active) {
             let sourced = Sourced {
                 source: addon.source.clone(),
                 auto_enable: addon.auto_enable,
                 is_withdrawn: addon.is_withdrawn,
             };
-            (addon.bundle.name.clone(), sourced)
-        });
-        let sourced = sourced.collect();
-        let differs = self.sourced != sourced;
-        self.sourced = sourced;
-        differs
+            self.sourced.insert(addon.bundle.name.clone(), sourced);
+            names.insert(&addon.bundle.name);
+        }
+        names.retain(|name| old.get(*name) != self.sourced.get(*name));
+        for name in &names {
+            self.undecided.add(name);
+        }
+        !names.is_empty()
     }
 
     /// Returns the configuration of sources that brought a module, if one did.

@@ -78,7 +78,9 @@ impl Converges {
                     converge.phase = ConvergePhase::Discovering(Discovery::default());
                 }
                 ConvergePhase::Discovering(discovery) => {
-                    let stopped = self.discover(modules, lower, head, discovery, converge.force_scripts);
+                    let is_of_all = converge.mode == ConvergeMode::Full;
+                    let stopped =
+                        self.discover(modules, lower, head, discovery, (is_of_all, converge.force_scripts));
                     if let Some(next) = stopped {
                         return next;
                     }
@@ -293,8 +295,10 @@ fn changed_runs(
     names: &BTreeSet<ModuleName>,
 ) -> Vec<Task> {
     let mut runs = Vec::new();
-    let changed = |module: &&ModuleState| names.contains(&module.spec().name) && module.can_run();
-    for module in modules.in_order().filter(changed) {
+    let mut changed: Vec<&ModuleState> =
+        names.iter().filter_map(|name| modules.get(name)).filter(|module| module.can_run()).collect();
+    changed.sort_by_key(|module| (module.spec().order, &module.spec().name));
+    for module in changed {
         let name = &module.spec().name;
         if queues.is_pending(name) {
             continue;

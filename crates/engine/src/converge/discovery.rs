@@ -25,14 +25,19 @@ impl Converges {
         lower: &mut Lower<'_>,
         head: &TaskHead,
         discovery: &mut Discovery,
-        force_scripts: bool,
+        (is_of_all, force_scripts): (bool, bool),
     ) -> Option<Next> {
         if let Some(failure) = lower.configuration.blocking_problem(values::name::GLOBAL) {
             return Some(Next::Fail(failure.clone()));
         }
-        let since = self.begin_discovery(modules, lower, discovery);
+        let since = self.begin_discovery(modules, lower, discovery, is_of_all || force_scripts);
         let since = force_scripts.then_some(since);
-        while let Some(module) = modules.at(discovery.next) {
+        while let Some((place, module)) = next_of(modules, discovery) {
+            if place > discovery.next {
+                discovery.enabled.pass(|name| modules.is_before(name, place));
+                discovery.next = place;
+            }
+            modules.look_at_one();
             let spec = module.spec();
             let mut decision = lower.configuration.flags_of(spec);
             let script = lower.configuration.script_of(spec).filter(|_| decision.enabled);
@@ -52,19 +57,38 @@ impl Converges {
             }
             self.ahead.decided(lower.cx, discovery.next, decision.enabled);
             discovery.enabled.find(&spec.name, decision.enabled);
-            discovery.decisions.push(decision);
+            discovery.decisions.push((discovery.next, decision));
             discovery.next += 1;
+        }
+        if discovery.places.is_some() {
+            discovery.enabled.pass(|_| true);
         }
         self.ahead.stop();
         None
     }
 
     /// Returns the last run before the discovery.
-    fn begin_discovery(&mut self, modules: &Modules, lower: &Lower<'_>, discovery: &mut Discovery) -> RunId {
+    ///
+    /// If it is not of all modules, those whose flags say what they said are as they were.
+    fn begin_discovery(
+        &mut self,
+        modules: &Modules,
+        lower: &Lower<'_>,
+        discovery: &mut Discovery,
+        is_of_all: bool,
+    ) -> RunId {
         if let Some(since) = discovery.since {
             return since;
         }
         self.ahead.stop();
+        discovery.edition = lower.configuration.undecided().edition();
+        if self.discoveries > 0 && !is_of_all {
+            discovery.places = modules.undecided(lower.configuration);
+        }
+        if discovery.places.is_some() {
+            discovery.enabled = EnabledModules::expecting(Arc::clone(modules.enabled()));
+            return *discovery.since.insert(lower.cx.ids.newest_run());
+        }
         let is_on = |module: &&ModuleState| match self.discoveries {
             0 => lower.configuration.flags_of(module.spec()).enabled,
             _ => module.is_on(),
@@ -158,6 +182,7 @@ impl Converges {
         discovery: Discovery,
     ) -> bool {
         let changed = modules.decide(lower, discovery.decisions);
+        lower.configuration.undecided_mut().decided(discovery.edition);
         if changed || self.discoveries == 0 {
             let modules = modules.set_enabled(discovery.enabled);
             self.progress.discovered(&modules);
@@ -174,6 +199,15 @@ impl Converges {
             self.look_again(lower.cx, lower.queues, none, Trigger::HookChangedFlags, cause);
         }
     }
+}
+
+/// Returns the module that is asked next, and its place.
+fn next_of<'m>(modules: &'m Modules, discovery: &Discovery) -> Option<(usize, &'m ModuleState)> {
+    let place = match &discovery.places {
+        None => discovery.next,
+        Some(places) => *places.get(places.partition_point(|place| *place < discovery.next))?,
+    };
+    Some((place, modules.at(place)?))
 }
 
 /// Returns whether the discovery that began after the run `since` is under way.

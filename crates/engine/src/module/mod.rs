@@ -6,6 +6,7 @@ mod chart_dependencies;
 mod chart_package;
 mod delete;
 mod events;
+mod files;
 mod hook_run;
 mod hooks;
 mod lower;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::broken_files::BrokenFiles;
 use super::events::{Announcements, Change};
+use super::files::Files;
 use super::mends::Mends;
 use super::ownerless::Ownerless;
 use super::state::Release;
@@ -41,8 +42,8 @@ pub(crate) struct Modules {
     /// What was skipped in the files.
     pub(super) warnings: Vec<String>,
     pub(super) states: BTreeMap<ModuleName, ModuleState>,
-    /// The modules that have files, as they run.
-    pub(super) order: Vec<ModuleName>,
+    /// The files that modules came with.
+    pub(super) files: Files,
     /// The modules that are on, as they run.
     pub(super) enabled: Arc<[ModuleName]>,
     pub(super) announcements: Announcements,
@@ -76,10 +77,11 @@ impl Modules {
         lower.configuration.reset(lower.cx, &catalog.global);
         lower.configuration.set_keys(&catalog.modules);
         self.states.clear();
-        self.order = catalog.modules.iter().map(|module| module.name.clone()).collect();
+        self.files = Files::new(&catalog.modules);
         for module in catalog.modules {
             lower.configuration.add_module(lower.cx, &module);
             lower.bindings.limit(&module.hooks);
+            self.files.adopted(&module);
             let is_withdrawn = lower.configuration.withdrawn_by(&module.name).is_some();
             let mut state = ModuleState::new(module, lower.cx.now);
             if state.spec.names_charts() {
@@ -155,11 +157,8 @@ impl Modules {
     pub(crate) fn outdated_bundles(&self) -> BTreeSet<Digest> {
         let is_old =
             |module: &&ModuleState| module.phase == Phase::Orphaned || module.broken_version.is_some();
-        self.states
-            .values()
-            .filter(is_old)
-            .filter_map(|module| module.spec.origin.digest().cloned())
-            .collect()
+        let outdated = self.files.outdated().filter_map(|name| self.states.get(name));
+        outdated.filter(is_old).filter_map(|module| module.spec.origin.digest().cloned()).collect()
     }
 
     /// Returns the modules of bundles that changed since the last call.
@@ -186,12 +185,12 @@ impl Modules {
 
     /// Iterates over the modules that have files, as they run.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &ModuleState> {
-        self.order.iter().filter_map(|name| self.states.get(name))
+        self.files.order().iter().filter_map(|name| self.states.get(name))
     }
 
     /// Returns the module at a place of the order, if there is one.
     pub(crate) fn at(&self, place: usize) -> Option<&ModuleState> {
-        self.states.get(self.order.get(place)?)
+        self.states.get(self.files.order().get(place)?)
     }
 
     /// Returns whether the module is known and on.
@@ -368,10 +367,14 @@ impl Modules {
     }
 
     /// Makes what a discovery found out true. Returns whether a module was switched on or off.
-    pub(crate) fn decide(&mut self, lower: &mut Lower<'_>, decisions: Vec<Decision>) -> bool {
+    ///
+    /// Each decision is about the module at its place; the others are as they were.
+    pub(crate) fn decide(&mut self, lower: &mut Lower<'_>, decisions: Vec<(usize, Decision)>) -> bool {
         let mut changed = false;
         self.waits.changed();
-        for (name, decision) in self.order.clone().iter().zip(decisions) {
+        for (place, decision) in decisions {
+            let Some(name) = self.files.order().get(place).cloned() else { continue };
+            let name = &name;
             let Some(module) = self.states.get_mut(name) else { continue };
             let was_on = module.is_on();
             changed |= was_on != decision.enabled;
@@ -410,6 +413,29 @@ impl Modules {
     pub(crate) fn set_enabled(&mut self, enabled: EnabledModules) -> Arc<[(ModuleName, bool)]> {
         self.enabled = enabled.into_names();
         self.in_order().map(|module| (module.spec.name.clone(), module.is_on())).collect()
+    }
+
+    /// Returns the places of the modules for which a discovery may find something else than the last one; `None` if these may be all.
+    pub(crate) fn undecided(&self, configuration: &Configuration) -> Option<Vec<usize>> {
+        // What is not in force may run at another place than its files say.
+        let names = configuration.undecided().names().filter(|_| self.files.are_in_force())?;
+        Some(self.files.places(names, |name| Some(self.states.get(name)?.spec.order)))
+    }
+
+    /// Returns whether a module runs before that at a place, if it has files.
+    pub(crate) fn is_before(&self, name: &ModuleName, place: usize) -> bool {
+        let number = |name: &ModuleName| Some(self.states.get(name)?.spec.order);
+        self.files.order().get(place).is_none_or(|other| (number(name), name) < (number(other), other))
+    }
+
+    /// Records that a discovery looks at a module.
+    pub(crate) fn look_at_one(&self) {
+        self.files.look(1);
+    }
+
+    /// Returns how many modules were looked at so far because files changed, or to find out which are on.
+    pub(crate) fn looked_at(&self) -> usize {
+        self.files.looked_at()
     }
 
     /// Returns whether a discovery may find that other modules are on than now.

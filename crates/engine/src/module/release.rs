@@ -385,6 +385,7 @@ impl Modules {
         self.release_gone(release, target);
         if place == *target && self.states.get(&name).is_some_and(|module| module.phase == Phase::Orphaned) {
             self.states.remove(&name);
+            self.files.forget(&name);
             configuration.remove_module(cx, &name);
         }
     }

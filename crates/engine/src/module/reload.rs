@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::files::FileChanges;
 use super::state::Release;
 use super::{Lower, ModuleState, Modules, Phase, hooks};
 use crate::catalog::{Catalog, Global, Hook, Module};
@@ -45,7 +46,7 @@ impl Modules {
         self.in_service += 1;
         self.global = self.broken_files.repair(lower.cx, lower.configuration, &old, &new.global);
         let everything = self.reload_global(lower, &old, is_converged, cause);
-        let mut reloaded = self.reload_modules(lower, &new.modules);
+        let mut reloaded = self.reload_modules(lower, new.modules);
         reloaded.everything |= everything;
         reloaded
     }
@@ -107,16 +108,17 @@ impl Modules {
     }
 
     /// Puts changed modules into force.
-    fn reload_modules(&mut self, lower: &mut Lower<'_>, new: &[Arc<Module>]) -> Reloaded {
+    fn reload_modules(&mut self, lower: &mut Lower<'_>, new: Vec<Arc<Module>>) -> Reloaded {
         let mut reloaded = Reloaded::default();
-        let names: BTreeSet<&ModuleName> = new.iter().map(|module| &module.name).collect();
-        let old = std::mem::take(&mut self.order);
-        for name in old.iter().filter(|name| !names.contains(name)) {
+        let FileChanges { gone, came } = self.files.replace(new);
+        for module in &gone {
             reloaded.others = true;
-            self.orphan(lower, name);
+            self.orphan(lower, &module.name);
         }
         let mut added = Vec::new();
-        for module in new {
+        let all = self.files.to_look_at(came);
+        for module in &all {
+            lower.configuration.undecided_mut().add(&module.name);
             let module = &self.with_package(module);
             match self.states.get_mut(&module.name) {
                 None => {
@@ -140,14 +142,17 @@ impl Modules {
                 }
                 Some(state) if Arc::ptr_eq(&state.spec, module) || *state.spec == **module => {
                     state.broken_version = None;
+                    self.files.set_in_force(&module.name, true);
                 }
                 Some(state) => {
                     if let Some(failure) = module.broken.as_ref().filter(|_| state.spec.broken.is_none()) {
                         self.keep_old_version(lower, &module.name, failure.clone());
                         continue;
                     }
-                    reloaded.everything |=
-                        state.spec.order != module.order || state.spec.enabled != module.enabled;
+                    if state.spec.order != module.order || state.spec.enabled != module.enabled {
+                        reloaded.everything = true;
+                        lower.configuration.undecided_mut().add_all();
+                    }
                     match self.adopt_module(lower, module) {
                         Ok(()) => drop(reloaded.modules.insert(module.name.clone())),
                         Err(failure) => self.keep_old_version(lower, &module.name, failure),
@@ -155,9 +160,10 @@ impl Modules {
                 }
             }
         }
-        self.order = new.iter().map(|module| module.name.clone()).collect();
-        lower.configuration.set_keys(new);
-        lower.configuration.reread_config_map(lower.cx, &added);
+        if !(gone.is_empty() && all.is_empty()) {
+            lower.configuration.replace_keys(&gone, &all);
+            lower.configuration.reread_config_map(lower.cx, &added);
+        }
         self.find_circles(lower.configuration);
         reloaded
     }
@@ -168,12 +174,14 @@ impl Modules {
         }
         lower.configuration.add_module(lower.cx, &state.spec);
         lower.bindings.limit(&state.spec.hooks);
+        self.files.adopted(&state.spec);
         self.states.insert(state.spec.name.clone(), state);
     }
 
     /// Leaves the old version of a module in force; its tasks wait until a better one comes.
     fn keep_old_version(&mut self, lower: &mut Lower<'_>, name: &ModuleName, failure: Failure) {
         let Some(state) = self.states.get_mut(name) else { return };
+        self.files.set_in_force(name, false);
         if state.broken_version.as_ref().is_some_and(|known| known.repeats(&failure)) {
             return;
         }
@@ -210,6 +218,9 @@ impl Modules {
             module.is_reloaded = true;
         }
         module.broken_version = None;
+        self.files.set_in_force(name, true);
+        self.files.adopted(new);
+        lower.configuration.undecided_mut().add(name);
         let schedules_on = std::mem::take(&mut module.schedules_on);
         for hook in &old.hooks {
             if schedules_on {
@@ -267,6 +278,10 @@ impl Modules {
             Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
         };
         let leaves_something = module.is_active || (module.is_on() && may_have_release);
+        if module.is_on() {
+            lower.configuration.undecided_mut().add_all();
+        }
+        self.files.orphaned(name, leaves_something);
         if !leaves_something {
             // Nothing of it was ever begun, so nothing of it stays.
             self.states.remove(name);

@@ -198,7 +198,7 @@ impl Modules {
             let requires = module.spec.settings.requires.iter();
             requires.map(|required| self.required(configuration, module, required)).collect()
         };
-        let graph = self.in_order().filter(|module| !module.spec.settings.requires.is_empty());
+        let graph = self.files.requiring().filter_map(|name| self.states.get(name));
         let graph = graph.map(|module| (module.spec.name.clone(), edges(module))).collect();
         self.waits.circles = circles(graph);
         self.waits.is_changed = true;

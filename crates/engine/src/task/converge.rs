@@ -65,8 +65,12 @@ pub(crate) struct Discovery {
     pub(crate) next: usize,
     /// The modules found enabled so far.
     pub(crate) enabled: EnabledModules,
-    /// What was found out so far.
-    pub(crate) decisions: Vec<Decision>,
+    /// What was found out so far, each with the place of its module.
+    pub(crate) decisions: Vec<(usize, Decision)>,
+    /// The places of the modules that are asked, ascending; `None` for all.
+    pub(crate) places: Option<Vec<usize>>,
+    /// Which flags it asks for, as a number.
+    pub(crate) edition: u64,
     /// The last run before it; `None` when it did not begin. Later runs of scripts belong to it.
     pub(crate) since: Option<RunId>,
 }

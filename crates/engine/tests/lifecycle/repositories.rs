@@ -1,5 +1,6 @@
 //! A pretend outside for module sources: objects of configurations, repositories, the store and what is kept in the cluster.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -50,6 +51,8 @@ pub(crate) struct Repositories {
     pub(crate) writes: Vec<String>,
     /// Ids that were owned twice.
     pub(crate) faults: Vec<String>,
+    /// The modules that were loaded last.
+    loaded: RefCell<Vec<Arc<Module>>>,
 }
 
 pub(crate) fn config() -> Config {
@@ -432,7 +435,9 @@ impl Repositories {
             let has_unread_hooks = self.has_unread_hooks;
             Some(Module { name: link.name.clone(), key, hooks, has_unread_hooks, ..module })
         }));
-        files.catalog()
+        let catalog = files.catalog().sharing(&self.loaded.borrow());
+        self.loaded.borrow_mut().clone_from(&catalog.modules);
+        catalog
     }
 }
 

@@ -1,0 +1,194 @@
+//! The files that modules came with, as they run, and what differs when they are loaded again.
+//!
+//! Of thousands of modules a commit changes a few. Whoever loads files hands out the modules that did not change as they are, so
+//! two lists are compared by pointers, and only what differs is looked at.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::catalog::Module;
+use crate::name::ModuleName;
+
+/// The files that modules came with.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// As they were loaded, in the order in which they run.
+    modules: Vec<Arc<Module>>,
+    /// Their names.
+    order: Vec<ModuleName>,
+    /// The modules whose files are not in force as they are: they are looked at each time.
+    behind: BTreeSet<ModuleName>,
+    /// Those in force that have an enabled script.
+    scripted: BTreeSet<ModuleName>,
+    /// Those in force that require others.
+    requiring: BTreeSet<ModuleName>,
+    /// Those that are gone from the files and not from the cluster.
+    orphans: BTreeSet<ModuleName>,
+    looked_at: Cell<usize>,
+}
+
+/// What differs when files are loaded again.
+#[derive(Debug, Default)]
+pub(super) struct FileChanges {
+    /// The modules that are gone.
+    pub(super) gone: Vec<Arc<Module>>,
+    /// The modules that came, or that are others, as they run.
+    pub(super) came: Vec<Arc<Module>>,
+}
+
+impl Files {
+    /// Returns these files, of which nothing is in force yet.
+    pub(super) fn new(modules: &[Arc<Module>]) -> Self {
+        let order = modules.iter().map(|module| module.name.clone()).collect();
+        Self { modules: modules.to_vec(), order, ..Self::default() }
+    }
+
+    /// Replaces all files. Returns what differs.
+    pub(super) fn replace(&mut self, new: Vec<Arc<Module>>) -> FileChanges {
+        let old = std::mem::replace(&mut self.modules, new);
+        let mut names = std::mem::take(&mut self.order).into_iter();
+        self.order.reserve_exact(self.modules.len());
+        let mut changes = FileChanges::default();
+        let mut rest = old.iter().peekable();
+        for module in &self.modules {
+            let name = loop {
+                let Some(known) = rest.peek() else { break None };
+                if Arc::ptr_eq(known, module) {
+                    rest.next();
+                    break names.next();
+                }
+                match place(known).cmp(&place(module)) {
+                    Ordering::Less => {
+                        changes.gone.push(Arc::clone(known));
+                        drop((rest.next(), names.next()));
+                    }
+                    Ordering::Equal => {
+                        changes.came.push(Arc::clone(module));
+                        rest.next();
+                        break names.next();
+                    }
+                    Ordering::Greater => break None,
+                }
+            };
+            self.order.push(name.unwrap_or_else(|| {
+                changes.came.push(Arc::clone(module));
+                module.name.clone()
+            }));
+        }
+        changes.gone.extend(rest.cloned());
+        if !changes.gone.is_empty() {
+            // One that runs at another place is not gone.
+            let came: BTreeSet<&ModuleName> = changes.came.iter().map(|module| &module.name).collect();
+            changes.gone.retain(|module| !came.contains(&module.name));
+        }
+        for module in &changes.gone {
+            self.behind.remove(&module.name);
+        }
+        self.look(changes.gone.len() + changes.came.len());
+        changes
+    }
+
+    /// Returns the modules that came, and those whose files are not in force, as they run.
+    pub(super) fn to_look_at(&self, came: Vec<Arc<Module>>) -> Vec<Arc<Module>> {
+        if self.behind.is_empty() {
+            return came;
+        }
+        let names: BTreeSet<&ModuleName> =
+            came.iter().map(|module| &module.name).chain(&self.behind).collect();
+        let found = self.modules.iter().filter(|module| names.contains(&module.name));
+        found.inspect(|_| self.look(1)).cloned().collect()
+    }
+
+    /// Returns the names of all modules, as they run.
+    pub(super) fn order(&self) -> &[ModuleName] {
+        &self.order
+    }
+
+    /// Returns the places of those of `names` that are there, and of all that have an enabled script, in ascending order.
+    /// `number` returns the order number of one.
+    pub(super) fn places(
+        &self,
+        names: &BTreeSet<ModuleName>,
+        number: impl Fn(&ModuleName) -> Option<u32>,
+    ) -> Vec<usize> {
+        let all = names.union(&self.scripted);
+        let mut places: Vec<usize> = all.filter_map(|name| self.place_of(name, number(name)?)).collect();
+        places.sort_unstable();
+        places
+    }
+
+    fn place_of(&self, name: &ModuleName, number: u32) -> Option<usize> {
+        self.look(1);
+        let found = self.modules.binary_search_by(|module| place(module).cmp(&(number, name)));
+        // The list may be in another order than numbers and names.
+        found.ok().or_else(|| self.order.iter().position(|other| other == name))
+    }
+
+    /// Returns whether all files are in force.
+    pub(super) fn are_in_force(&self) -> bool {
+        self.behind.is_empty()
+    }
+
+    /// Records whether the files of a module are in force.
+    pub(super) fn set_in_force(&mut self, name: &ModuleName, is_in_force: bool) {
+        if is_in_force {
+            self.behind.remove(name);
+        } else {
+            self.behind.insert(name.clone());
+        }
+    }
+
+    /// Records what is in force of a module.
+    pub(super) fn adopted(&mut self, module: &Module) {
+        let mark = |names: &mut BTreeSet<ModuleName>, is_one: bool| {
+            if is_one {
+                names.insert(module.name.clone());
+            } else {
+                names.remove(&module.name);
+            }
+        };
+        mark(&mut self.scripted, module.enabled_script.is_some());
+        mark(&mut self.requiring, !module.settings.requires.is_empty());
+        mark(&mut self.orphans, false);
+    }
+
+    /// Records that a module is gone from the files, and whether something of it stays.
+    pub(super) fn orphaned(&mut self, name: &ModuleName, is_left: bool) {
+        self.scripted.remove(name);
+        self.requiring.remove(name);
+        if is_left {
+            self.orphans.insert(name.clone());
+        }
+    }
+
+    /// Records that nothing is left of an orphan.
+    pub(super) fn forget(&mut self, name: &ModuleName) {
+        self.orphans.remove(name);
+    }
+
+    /// Iterates over the modules that require others.
+    pub(super) fn requiring(&self) -> impl Iterator<Item = &ModuleName> {
+        self.requiring.iter()
+    }
+
+    /// Iterates over the modules that are in force as they are in no files: orphans, and those whose files are not in force.
+    pub(super) fn outdated(&self) -> impl Iterator<Item = &ModuleName> {
+        self.orphans.iter().chain(&self.behind)
+    }
+
+    /// Records that modules are looked at.
+    pub(super) fn look(&self, count: usize) {
+        self.looked_at.set(self.looked_at.get().wrapping_add(count));
+    }
+
+    /// Returns how many modules were looked at so far because files changed, or to find out which are on.
+    pub(super) fn looked_at(&self) -> usize {
+        self.looked_at.get()
+    }
+}
+
+fn place(module: &Module) -> (u32, &ModuleName) {
+    (module.order, &module.name)
+}
