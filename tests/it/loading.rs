@@ -164,6 +164,30 @@ async fn f_g1_an_empty_modules_directory_makes_a_catalog_that_lets_nothing_be_pu
 }
 
 #[tokio::test]
+async fn bundles_make_no_catalog_complete_and_keep_none_from_it() {
+    let files = Files::new();
+    let digits = "0a".repeat(32);
+    files.write(&format!("sources/blobs/{digits}/bundle/Chart.yaml"), "name: db\nversion: 0.1.0\n");
+    fs::create_dir(files.0.path().join("sources/active")).unwrap();
+    let link = files.0.path().join("sources/active/005-db");
+    std::os::unix::fs::symlink(format!("../blobs/{digits}/bundle"), &link).unwrap();
+    let found = async || {
+        let catalog = files.loader().load().await.unwrap();
+        let names: Vec<String> = catalog.modules.iter().map(|module| module.name.to_string()).collect();
+        (names.join(" "), catalog.complete)
+    };
+    // Not one module of the directory was found: it may not be mounted.
+    assert_eq!(found().await, ("db".to_owned(), false));
+    files.executable("modules/010-web/hooks/a.sh", HOOK);
+    assert_eq!(found().await, ("db web".to_owned(), true));
+    // An empty store is as good as none.
+    fs::remove_file(&link).unwrap();
+    assert_eq!(found().await, ("web".to_owned(), true));
+    fs::remove_dir_all(files.0.path().join("sources")).unwrap();
+    assert_eq!(found().await, ("web".to_owned(), true));
+}
+
+#[tokio::test]
 async fn f_h3_drafts_hidden_files_and_links_in_a_circle_are_no_hooks() {
     let files = Files::new();
     files

@@ -1,0 +1,258 @@
+//! How fast module sources are: a hundred modules of ten sources, in an operator that is a process of its own.
+//!
+//! `SOURCES_OPERATOR=target/release/addon-operator cargo test --test it source_speed -- --ignored --nocapture`
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use addon_operator::source::crds;
+use apiserver::{ApiServer, Serving};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::module_sources::{SOURCES, phase};
+use crate::support::files::write;
+use crate::support::repository::{Packed, Reply, Repository, index};
+use crate::support::server::{get, ok, until, until_asked};
+
+const SOURCES_COUNT: usize = 10;
+const MODULES_OF_EACH: usize = 10;
+
+/// The limits of docs/performance.md.
+const ALL_READY: Duration = Duration::from_secs(5);
+const NEW_CODE: Duration = Duration::from_secs(1);
+const RESTART_ABOVE_FILES: Duration = Duration::from_millis(500);
+
+/// An operator in a process of its own, the API server that it works on, and a repository.
+struct World {
+    server: ApiServer,
+    _serving: Serving,
+    repository: Repository,
+    dir: tempfile::TempDir,
+    child: Option<Child>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let server = ApiServer::builder().build().unwrap();
+        let serving = server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+        let repository = Repository::tls(&["localhost"]).await;
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("kubeconfig"), serving.kubeconfig());
+        repository.write_authority(dir.path());
+        for name in ["modules", "global-hooks", "tmp"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}});
+        ok(&server, Method::POST, "/api/v1/namespaces", &namespace).await;
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for crd in crds().unwrap() {
+            ok(&server, Method::POST, definitions, &crd).await;
+        }
+        Self { server, _serving: serving, repository, dir, child: None }
+    }
+
+    /// Starts the operator. Returns how long it took until it was ready.
+    #[expect(clippy::disallowed_methods, reason = "which program is measured is said from outside")]
+    async fn start(&mut self) -> Duration {
+        let operator = std::env::var("SOURCES_OPERATOR")
+            .unwrap_or_else(|_| env!("CARGO_BIN_EXE_addon-operator").to_owned());
+        // A port that was free a moment ago.
+        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let dir = self.dir.path();
+        let authority = self.repository.write_authority(dir);
+        let begun = Instant::now();
+        let child = Command::new(operator)
+            .arg("start")
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("WORLD", dir)
+            .env("KUBECONFIG", dir.join("kubeconfig"))
+            .env("MODULES_DIR", dir.join("modules"))
+            .env("GLOBAL_HOOKS_DIR", dir.join("global-hooks"))
+            .env("ADDON_OPERATOR_NAMESPACE", "ops")
+            .env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1")
+            .env("ADDON_OPERATOR_LISTEN_PORT", port.to_string())
+            .env("ADDON_OPERATOR_TMP_DIR", dir.join("tmp"))
+            .env("ADDON_OPERATOR_SOURCE_DIR", dir.join("sources"))
+            .env("ADDON_OPERATOR_SOURCE_ALLOW", "localhost")
+            .env("ADDON_OPERATOR_SOURCE_CA", authority)
+            .current_dir(dir)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        self.child = Some(child.unwrap());
+        until_asked("an operator that is ready", || is_ready(port)).await;
+        begun.elapsed()
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Publishes the modules of a source, whose hooks say `says`, below `/NUMBER/`.
+    fn publish(&self, number: usize, says: &str) {
+        let packed = |place: usize| (name(number * MODULES_OF_EACH + place), module(number, place, says));
+        let bundles: Vec<(String, Vec<u8>)> = (0..MODULES_OF_EACH).map(packed).collect();
+        let lines: Vec<(&str, &str, Vec<u8>)> =
+            bundles.iter().map(|(name, packed)| (&**name, "1.0.0", packed.clone())).collect();
+        self.repository.put(&format!("/{number}/index.yaml"), Reply::File(index(&lines, false)));
+        for (name, packed) in bundles {
+            self.repository.put(&format!("/{number}/{name}-1.0.0.tgz"), Reply::File(packed));
+        }
+    }
+
+    async fn apply(&self, number: usize) {
+        let url = self.repository.url(&format!("/{number}/index.yaml"));
+        let object = json!({
+            "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "ClusterAddonsConfiguration",
+            "metadata": {"name": format!("source-{number}")}, "spec": {"repositories": [{"url": url}]},
+        });
+        ok(&self.server, Method::POST, SOURCES, &object).await;
+    }
+
+    /// Returns whether all sources fit.
+    async fn all(&self, fits: impl Fn(&Value) -> bool) -> bool {
+        let list = get(&self.server, SOURCES).await.unwrap();
+        let items = list["items"].as_array().unwrap();
+        items.len() == SOURCES_COUNT && items.iter().all(fits)
+    }
+
+    /// Switches all modules on.
+    async fn enable(&self) {
+        let flags = (0..SOURCES_COUNT * MODULES_OF_EACH).map(|number| (flag(number), json!("true")));
+        let data: serde_json::Map<String, Value> = flags.collect();
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "addon-operator"}, "data": data});
+        ok(&self.server, Method::POST, "/api/v1/namespaces/ops/configmaps", &map).await;
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+async fn is_ready(port: u16) -> bool {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let Ok(mut stream) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await else { return false };
+    let request = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let mut answer = String::new();
+    stream.write_all(request).await.is_ok()
+        && stream.read_to_string(&mut answer).await.is_ok()
+        && answer.starts_with("HTTP/1.1 200")
+}
+
+/// Returns a name that survives as a key of values.
+fn name(number: usize) -> String {
+    let letters = number.to_string().bytes().map(|digit| char::from(b'a' + digit - b'0')).collect::<String>();
+    format!("module-{letters}")
+}
+
+fn flag(number: usize) -> String {
+    format!("{}Enabled", values::name::camel(&name(number)))
+}
+
+const CHART: &str = "name: module\nversion: 0.1.0\n";
+
+fn template(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n")
+}
+
+/// Returns a packed module: a chart with one object. The first of each source has a hook.
+fn module(source: usize, place: usize, says: &str) -> Vec<u8> {
+    let name = name(source * MODULES_OF_EACH + place);
+    let meta =
+        format!("id: id-{name}\nname: {name}\nversion: 1.0.0\ndescription: A test.\ndisplayName: Test\n");
+    let mut packed = Packed::new();
+    packed.file("meta.yaml", 0o644, meta.as_bytes());
+    packed.file("Chart.yaml", 0o644, CHART.as_bytes());
+    packed.file("templates/map.yaml", 0o644, template(&name).as_bytes());
+    if place == 0 {
+        let hook = format!(
+            "#!/bin/bash\nif [[ \"${{1:-}}\" == --config ]]; then echo '{{\"configVersion\":\"v1\",\"onStartup\":1}}'; exit; fi\n\
+             echo \"{says}\" >>\"$WORLD/ran-{source}\"\n"
+        );
+        packed.file("hooks/tell.sh", 0o755, hook.as_bytes());
+    }
+    packed.finish()
+}
+
+/// Writes as many modules as files.
+fn write_modules(dir: &Path) {
+    let mut values = String::new();
+    for number in 0..SOURCES_COUNT * MODULES_OF_EACH {
+        let (name, module) = (name(number), dir.join(format!("modules/{number:03}-{}", name(number))));
+        write(&module.join("Chart.yaml"), CHART);
+        write(&module.join("templates/map.yaml"), &template(&name));
+        values.extend([flag(number).as_str(), ": true\n"]);
+    }
+    write(&dir.join("modules/values.yaml"), &values);
+}
+
+fn is_running(object: &Value) -> bool {
+    object["status"]["modules"] == format!("{MODULES_OF_EACH}/{MODULES_OF_EACH}") && phase(object) == "Ready"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it measures"]
+async fn a_hundred_modules_of_ten_sources_are_there_in_time() {
+    let mut world = World::new().await;
+    world.start().await;
+    (0..SOURCES_COUNT).for_each(|number| world.publish(number, "0"));
+
+    let begun = Instant::now();
+    for number in 0..SOURCES_COUNT {
+        world.apply(number).await;
+    }
+    until_asked("sources that are ready", async || world.all(|object| phase(object) == "Ready").await).await;
+    let ready = begun.elapsed();
+    eprintln!("100 addons of 10 sources over TLS are registered: {ready:?}");
+
+    let begun = Instant::now();
+    world.enable().await;
+    until_asked("modules that run", async || world.all(is_running).await).await;
+    eprintln!("all of them run after one edit: {:?}", begun.elapsed());
+
+    let mut slowest = Duration::ZERO;
+    for round in 1..=5 {
+        let says = round.to_string();
+        world.publish(0, &says);
+        let begun = Instant::now();
+        let raise = json!({"spec": {"reprocessRequest": round}});
+        ok(&world.server, Method::PATCH, &format!("{SOURCES}/source-0"), &raise).await;
+        let ran = world.dir.path().join("ran-0");
+        until("the new code", || {
+            fs::read_to_string(&ran).is_ok_and(|text| text.lines().last() == Some(&says))
+        })
+        .await;
+        slowest = slowest.max(begun.elapsed());
+        eprintln!("a counter was raised, and the new code of a hook has run: {:?}", begun.elapsed());
+    }
+    until_asked("modules that run", async || world.all(is_running).await).await;
+
+    let mut files = World::new().await;
+    write_modules(files.dir.path());
+    files.start().await;
+    world.repository.asked();
+    let (mut of_files, mut of_sources) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        files.kill();
+        of_files.push(files.start().await);
+        world.kill();
+        of_sources.push(world.start().await);
+    }
+    let asked = world.repository.asked();
+    eprintln!("restart until it is ready: from files {of_files:?}, from sources {of_sources:?}");
+    assert_eq!(asked, [], "a restart asked the repository");
+    assert!(ready <= ALL_READY, "{ready:?}");
+    assert!(slowest <= NEW_CODE, "{slowest:?}");
+    let best = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
+    assert!(best(&of_sources) <= best(&of_files) + RESTART_ABOVE_FILES, "{of_files:?}, {of_sources:?}");
+}
