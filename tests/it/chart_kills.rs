@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::charts::{MAPS, World, alpha, beta, chart};
 use crate::support::kills::{Moment, killed};
-use crate::support::server::get;
+use crate::support::server::{self, get};
 
 /// How many writes a part of a life takes at most.
 const AT_MOST: usize = 80;
@@ -18,6 +18,34 @@ enum Work {
     Add,
     /// An archive takes the place of one that the module has pinned.
     Replace,
+    /// The module follows a newer version.
+    Upgrade,
+    /// It follows one that can't be installed, and goes back to the one before.
+    GoBack,
+}
+
+impl Work {
+    /// Returns whether the module is installed before it begins.
+    fn has_installed(self) -> bool {
+        self != Self::Add
+    }
+
+    fn constraint(self) -> &'static str {
+        match self {
+            Self::Add | Self::Replace => "version: '0.1.0'",
+            Self::Upgrade | Self::GoBack => "version: '~0.1', autoUpgrade: true",
+        }
+    }
+
+    /// Returns the version that comes later, if one does.
+    fn newer(self) -> Option<Vec<u8>> {
+        let broken = ("templates/shown.yaml", b"{{ fail \"it can't be installed\" }}".as_slice());
+        match self {
+            Self::Add | Self::Replace => None,
+            Self::Upgrade => Some(alpha("0.1.1")),
+            Self::GoBack => Some(chart("alpha", "0.1.1", "", &[("values.yaml", b"says: hello\n"), broken])),
+        }
+    }
 }
 
 /// Returns an archive of the same version with other bytes.
@@ -25,21 +53,33 @@ fn published_again() -> Vec<u8> {
     chart("alpha", "0.1.0", "", &[("values.yaml", b"says: other\n")])
 }
 
-fn publish(world: &World, alpha: Vec<u8>) {
+fn publish(world: &World, alpha: Vec<u8>, newer: Option<Vec<u8>>) {
     let url = world.repository.url("");
-    world.publish("", &[("alpha", "0.1.0", alpha), ("beta", "0.1.0", beta("0.1.0", &url, "~0.1"))]);
+    let mut all = vec![("alpha", "0.1.0", alpha), ("beta", "0.1.0", beta("0.1.0", &url, "0.1.0"))];
+    all.extend(newer.map(|newer| ("alpha", "0.1.1", newer)));
+    world.publish("", &all);
+}
+
+/// Returns what the module stays with.
+async fn pin(world: &World) -> Value {
+    let pins = world.map("addon-operator-charts").await.unwrap_or_default();
+    pins["data"]["cache"].as_str().map(|text| serde_json::from_str(text).unwrap()).unwrap_or_default()
 }
 
 async fn begin(world: &World, work: Work) {
     let url = world.repository.url("");
     match work {
         Work::Add => {
-            publish(world, alpha("0.1.0"));
+            publish(world, alpha("0.1.0"), None);
             let spec = json!({"name": "corp", "url": url, "charts": [{"name": "beta", "versions": ["*"]}]});
             world.apply("Repository", "corp", spec).await;
         }
         Work::Replace => {
             world.annotate("Chart", "alpha-corp", json!({"addon-operator.io/reprocess": "1"})).await;
+        }
+        Work::Upgrade | Work::GoBack => {
+            publish(world, alpha("0.1.0"), work.newer());
+            world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
         }
     }
 }
@@ -60,6 +100,16 @@ async fn done(world: &World, work: Work) {
                     && object["status"]["resolved"][0]["digest"] == format!("sha256:{new}")
             };
             world.settled("Chart", "alpha-corp", has_it).await;
+        }
+        Work::Upgrade => {
+            world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1").await;
+            let is_done = |pin: &Value| pin["isGood"] == true && pin["previous"]["version"] == "0.1.0";
+            server::until_asked("the pin", async || is_done(&pin(world).await)).await;
+        }
+        Work::GoBack => {
+            let is_done =
+                |pin: &Value| pin["package"]["version"] == "0.1.0" && pin["givenUp"]["version"] == "0.1.1";
+            server::until_asked("the way back", async || is_done(&pin(world).await)).await;
         }
     }
 }
@@ -88,19 +138,22 @@ async fn maps(world: &World, place: &str) -> Vec<String> {
 async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>) {
     let place = format!("{work:?}, killed {moment:?} write {number}");
     let world = World::new().await;
-    let module = "chart: {repository: corp, name: alpha, version: '0.1.0'}\nvaluesLayout: root\n";
-    world.cluster.write("modules/040-cache/module.yaml", module);
+    let chart = format!("chart: {{repository: corp, name: alpha, {}}}", work.constraint());
+    world.cluster.write("modules/040-cache/module.yaml", &format!("{chart}\nvaluesLayout: root\n"));
     world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
-    if work == Work::Replace {
+    if work.has_installed() {
         let operator = world.start().await;
         begin(&world, Work::Add).await;
         done(&world, Work::Add).await;
-        publish(&world, published_again());
-        // Another URL of the same place: its index is looked at again at once.
-        world.apply("Repository", "corp", json!({"url": format!("{}/", world.repository.url(""))})).await;
-        let is_told = |object: &Value| object["status"]["conditions"][1]["type"] == "DigestChanged";
-        world.settled("Chart", "alpha-corp", is_told).await;
-        world.settled("Chart", "module-cache", is_told).await;
+        server::until_asked("the pin", async || pin(&world).await["isGood"] == true).await;
+        if work == Work::Replace {
+            publish(&world, published_again(), None);
+            // Another URL of the same place: its index is looked at again at once.
+            world.apply("Repository", "corp", json!({"url": format!("{}/", world.repository.url(""))})).await;
+            let is_told = |object: &Value| object["status"]["conditions"][1]["type"] == "DigestChanged";
+            world.settled("Chart", "alpha-corp", is_told).await;
+            world.settled("Chart", "module-cache", is_told).await;
+        }
         operator.stop().await;
     }
     begin(&world, work).await;
@@ -135,6 +188,18 @@ async fn struck_everywhere(work: Work, moment: Moment) {
 async fn a_kill_at_any_write_of_a_chart_with_dependencies_changes_no_end() {
     struck_everywhere(Work::Add, Moment::Before).await;
     struck_everywhere(Work::Add, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_an_upgrade_changes_no_end() {
+    struck_everywhere(Work::Upgrade, Moment::Before).await;
+    struck_everywhere(Work::Upgrade, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_on_the_way_back_to_a_version_changes_no_end() {
+    struck_everywhere(Work::GoBack, Moment::Before).await;
+    struck_everywhere(Work::GoBack, Moment::After).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

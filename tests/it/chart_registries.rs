@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::support::charts::{World, alpha, condition};
 use crate::support::registry::{ARCHIVE, Registry, manifest};
-use crate::support::repository::{Reply, digest};
+use crate::support::repository::{Asked, Reply, Repository, digest};
 use crate::support::server::ok;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_module_is_installed_from_a_chart_of_a_registry() {
+async fn b19_a_module_is_installed_from_a_chart_of_a_registry() {
     let world = World::new().await;
     let module = "chart: {repository: corp, name: alpha, version: '~0.1'}\nvaluesLayout: root\n";
     world.cluster.write("modules/040-cache/module.yaml", module);
@@ -191,6 +191,45 @@ async fn a_token_is_had_with_the_password_and_goes_to_the_registry_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_may_come_from_another_server_which_gets_the_password_over_tls_only() {
+    let world = World::new().await;
+    let basic = write_secret(&world).await;
+    let issuer = Repository::tls(&["localhost"]).await;
+    let plain = Repository::plain().await;
+    let both = world.cluster.path("both.pem").display().to_string();
+    let authorities = format!("{}{}", world.repository.authority, issuer.authority);
+    world.cluster.write("both.pem", &authorities);
+    let path = "/token?service=reg&scope=repository%3Aalpha%3Apull";
+    let token = || Reply::File(b"{\"token\":\"abc\"}".to_vec());
+    issuer.put(path, Reply::Guarded(basic.clone(), "Basic".to_owned(), Box::new(token())));
+    plain.put(path, token());
+    let operator = world.cluster.start(&[("source-allow", "localhost"), ("source-ca", &both)]).await;
+    let challenge =
+        |issuer: &Repository| format!("Bearer realm=\"{}\",service=\"reg\"", issuer.url("/token"));
+    let registry = Registry::guarded(&world.repository, "Bearer abc", &challenge(&plain));
+    registry.tags("alpha", &["0.1.0"]);
+    registry.push("alpha", "0.1.0", &alpha("0.1.0"));
+    apply(&world, &registry.url(""), json!({"authSecret": "auth"})).await;
+    world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(plain.requests().is_empty(), "a server without TLS is not asked");
+
+    let registry = Registry::guarded(&world.repository, "Bearer abc", &challenge(&issuer));
+    registry.tags("alpha", &["0.1.0"]);
+    registry.push("alpha", "0.1.0", &alpha("0.1.0"));
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.synced("Chart", "alpha-corp").await;
+    let shown = |asked: &Asked| asked.headers.get("authorization").cloned();
+    let asked = issuer.requests();
+    assert!(!asked.is_empty() && asked.iter().all(|asked| shown(asked).is_some_and(|shown| shown == basic)));
+    let registry = world.repository.requests();
+    assert!(
+        registry.iter().filter_map(shown).all(|shown| shown == "Bearer abc"),
+        "only the token goes there"
+    );
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tag_that_is_pushed_again_waits_for_a_person() {
     let world = World::new().await;
     let registry = Registry::open(&world.repository);
@@ -285,7 +324,7 @@ async fn a_registry_that_wants_an_hour_of_rest_gets_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_without_tls_is_asked_while_developing_only() {
     let world = World::new().await;
-    let plain = crate::support::repository::Repository::plain().await;
+    let plain = Repository::plain().await;
     let registry = Registry::open(&plain);
     registry.tags("alpha", &["0.1.0"]);
     registry.push("alpha", "0.1.0", &alpha("0.1.0"));
