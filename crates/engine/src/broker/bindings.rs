@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::answer::{Refusal, json_answer};
-use super::call::Ids;
+use super::call::{Ids, no_binding, no_instance};
 use super::instances::{Instance, InstanceKey, MAX_BINDINGS, State};
 use super::machine::{Broker, Step};
-use super::provisioning::{no_instance, other_plan};
+use super::provisioning::other_plan;
 use crate::configuration::Configuration;
 use crate::effect::{BrokerAnswer, BrokerBody};
 use crate::module::Modules;
@@ -85,10 +85,6 @@ impl Broker {
         instance.ok_or_else(|| no_binding(Refusal::not_found))?;
         Ok(Step::Answer(json_answer(200, json!({"state": "succeeded"}))))
     }
-}
-
-fn no_binding(refusal: fn(&'static str) -> Refusal) -> Refusal {
-    refusal("there is no such binding")
 }
 
 /// Returns whether the plan that the module of an instance has now brings credentials.

@@ -96,6 +96,15 @@ impl Call {
         let (namespace, segments) = place(&request.path)?;
         let action = match (request.method.as_str(), segments.as_slice()) {
             ("GET", ["catalog"]) => Action::Catalog,
+            // What can't be an id is the id of nothing.
+            ("GET", ["service_instances", instance]) if id("instance", instance).is_err() => {
+                return Err(no_instance(Refusal::not_found));
+            }
+            ("GET", ["service_instances", instance, "service_bindings", binding])
+                if id("instance", instance).is_err() || id("binding", binding).is_err() =>
+            {
+                return Err(no_binding(Refusal::not_found));
+            }
             (method, ["service_instances", instance]) => {
                 let instance = id("instance", instance)?;
                 Action::Instance(instance, instance_action(method, request)?)
@@ -152,6 +161,14 @@ fn check_version(given: Option<&str>) -> Result<(), Refusal> {
     Err(Refusal::version(format!(
         "{VERSION} is another version than this broker speaks: send {MAJOR}.{MINOR} or a later {MAJOR}.x"
     )))
+}
+
+pub(super) fn no_instance(refusal: fn(&'static str) -> Refusal) -> Refusal {
+    refusal("there is no such instance")
+}
+
+pub(super) fn no_binding(refusal: fn(&'static str) -> Refusal) -> Refusal {
+    refusal("there is no such binding")
 }
 
 /// Returns the namespace of a path, and its segments below the version.

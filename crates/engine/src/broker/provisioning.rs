@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::answer::{Refusal, accepted, json_answer};
-use super::call::{DEPROVISION, Ids, PROVISION, Wanted};
+use super::call::{DEPROVISION, Ids, PROVISION, Wanted, no_instance};
 use super::instances::{Instance, InstanceKey, MAX_INSTANCES, State};
 use super::machine::{Broker, Step};
 use super::offers::{ListedPlan, Listing, services};
@@ -203,10 +203,6 @@ fn offered<'m>(
         Refusal::bad_request("the service has no plan with this plan_id: the catalog lists those that it has")
     })?;
     Ok((service, plan))
-}
-
-pub(super) fn no_instance(refusal: fn(&'static str) -> Refusal) -> Refusal {
-    refusal("there is no such instance")
 }
 
 pub(super) fn other_plan() -> Refusal {

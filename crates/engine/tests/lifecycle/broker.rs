@@ -297,6 +297,10 @@ fn calls_that_are_wrong_have_the_status_and_the_error_of_the_specification() {
         // Showing.
         ("GET", "/cluster/v2/service_instances/other", None, 404, "NotFound"),
         ("GET", "/ns/team/v2/service_instances/i", None, 404, "NotFound"),
+        // What can't be an id is the id of nothing.
+        ("GET", "/cluster/v2/service_instances/a%2Fb", None, 404, "NotFound"),
+        ("GET", "/cluster/v2/service_instances/i/service_bindings/%20", None, 404, "NotFound"),
+        ("GET", "/cluster/v2/service_instances/a%2Fb/last_operation", None, 400, "BadRequest"),
         ("GET", "/cluster/v2/service_instances/other/last_operation", None, 404, "NotFound"),
         (
             "GET",
