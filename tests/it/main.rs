@@ -15,6 +15,7 @@ mod chart_dependencies;
 mod chart_kills;
 mod chart_losses;
 mod chart_modules;
+mod chart_peers;
 mod chart_registries;
 mod chart_repositories;
 mod chart_rights;

@@ -5,28 +5,21 @@
 //! `oras`, in the directory that `ORAS_PYTHON` names.
 
 use std::fs;
-use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use engine::{Include, RepositorySpec, SecretName, SourceSpec};
 use http::Method;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::peer::{Running, forward, start};
+use crate::support::docker_registry::DockerRegistry;
 use crate::support::program::Workspace;
 use crate::support::registry::BUNDLE;
-use crate::support::repository::{Packed, issue, module};
+use crate::support::repository::{Packed, module};
 use crate::support::server;
 use crate::support::source::{SourceFixture, bundle, key, repository_problem, spec, spec_of};
-
-/// Who may use the registry, as `htpasswd -B` writes it: joe, hunter2.
-const USERS: &str = "joe:$2y$04$cq84ZdHBGHINkn1j117Z0OJDe8Xe2ZeNKxcR0e9rbWt7uIeR7LADC\n";
 
 /// What the other client does: it knows nothing of bundles.
 const PUSH: &str = "
@@ -37,65 +30,13 @@ client.auth.set_basic_auth('joe', 'hunter2')
 client.push(target=host + '/' + target, files=[file], disable_path_validation=True, quiet=True)
 ";
 
-struct Registry {
-    dir: TempDir,
-    authority: String,
-    port: u16,
-    _program: Running,
-}
-
-impl Registry {
-    async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().display();
-        let issued = issue(&[]);
-        for (name, text) in [
-            ("certificate.pem", issued.certificate.pem()),
-            ("key.pem", issued.key.serialize_pem()),
-            ("authority.pem", issued.authority.clone()),
-            ("users", USERS.to_owned()),
-        ] {
-            fs::write(dir.path().join(name), text).unwrap();
-        }
-        let config = format!(
-            "version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\n\
-             storage: {{filesystem: {{rootdirectory: {root}/data}}, maintenance: {{uploadpurging: {{enabled: false}}}}}}\n\
-             auth: {{htpasswd: {{realm: test, path: {root}/users}}}}\n\
-             http: {{net: unix, addr: {root}/https.sock, relativeurls: true, secret: x,\n\
-             tls: {{certificate: {root}/certificate.pem, key: {root}/key.pem}}}}\n"
-        );
-        let file = dir.path().join("config.yml");
-        fs::write(&file, config).unwrap();
-        let program = start("docker-registry", "docker-registry", &["serve", &file.display().to_string()]);
-        let socket = dir.path().join("https.sock");
-        server::until("docker-registry", || UnixStream::connect(&socket).is_ok()).await;
-        let port = forward(socket).await;
-        Self { authority: issued.authority, dir, port, _program: program }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("oci://localhost:{}{path}", self.port)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.dir.path().join(name).display().to_string()
-    }
-
-    /// Writes who may use it, as `docker login` does.
-    fn docker_config(&self) -> String {
-        let auth = STANDARD.encode("joe:hunter2");
-        let config = json!({"auths": {format!("localhost:{}", self.port): {"auth": auth}}}).to_string();
-        fs::write(self.dir.path().join("config.json"), &config).unwrap();
-        config
-    }
-
-    async fn world(&self) -> SourceFixture {
-        let world = SourceFixture::trusting(&self.authority, &[]).await;
-        let data = json!({".dockerconfigjson": self.docker_config()});
-        let secret = json!({"metadata": {"name": "registry"}, "stringData": data});
-        server::ok(&world.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
-        world
-    }
+/// Returns a fixture that trusts a registry, with a Secret of who may use it.
+async fn world(registry: &DockerRegistry) -> SourceFixture {
+    let world = SourceFixture::trusting(&registry.authority, &[]).await;
+    let data = json!({".dockerconfigjson": registry.docker_config()});
+    let secret = json!({"metadata": {"name": "registry"}, "stringData": data});
+    server::ok(&world.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    world
 }
 
 fn of(url: String, include: Vec<Include>) -> SourceSpec {
@@ -110,7 +51,7 @@ fn any(name: &str) -> Include {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs docker-registry"]
 async fn what_is_pushed_to_a_real_registry_is_fetched_from_it() {
-    let registry = Registry::new().await;
+    let registry = DockerRegistry::new().await;
     let workspace = Workspace::new();
     let (ca, config) = (registry.file("authority.pem"), registry.file("config.json"));
     registry.docker_config();
@@ -127,7 +68,7 @@ async fn what_is_pushed_to_a_real_registry_is_fetched_from_it() {
         assert_eq!(code, 0, "{said}");
         assert!(said.starts_with(&format!("{to}/web:1.0.0_3 sha256:")), "{said}");
     }
-    let world = registry.world().await;
+    let world = world(&registry).await;
     let fetched = world.sources().fetch(&key(), &of(to.clone(), vec![any("web")])).await.unwrap();
     assert_eq!(bundle(&fetched).version, "1.0.0+3");
     let (_, said) =
@@ -152,7 +93,7 @@ async fn what_another_client_pushed_is_a_bundle_if_it_has_the_type() {
         eprintln!("skipped: ORAS_PYTHON names no directory with the Python package oras");
         return;
     };
-    let registry = Registry::new().await;
+    let registry = DockerRegistry::new().await;
     let packed = registry.dir.path().join("web-1.0.0.tgz");
     fs::write(&packed, module("web", "1.0.0", "hello")).unwrap();
     let file = format!("{}:{BUNDLE}", packed.display());
@@ -162,7 +103,7 @@ async fn what_another_client_pushed_is_a_bundle_if_it_has_the_type() {
     command.env("HOME", registry.dir.path()).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let world = registry.world().await;
+    let world = world(&registry).await;
     let fetched =
         world.sources().fetch(&key(), &of(registry.url("/addons"), vec![any("web")])).await.unwrap();
     assert_eq!(bundle(&fetched).name.as_str(), "web");
@@ -177,7 +118,7 @@ fn middle(mut times: Vec<Duration>) -> Duration {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs docker-registry and curl, and measures"]
 async fn a_pull_of_five_mebibytes_takes_about_as_long_as_curl_needs() {
-    let registry = Registry::new().await;
+    let registry = DockerRegistry::new().await;
     registry.docker_config();
     let workspace = Workspace::new();
     let mut noise = vec![0; 5 << 20];
@@ -197,7 +138,7 @@ async fn a_pull_of_five_mebibytes_takes_about_as_long_as_curl_needs() {
     let blob = format!("https://localhost:{}/v2/web/blobs/{digest}", registry.port);
     let (mut pulls, mut curls) = (Vec::new(), Vec::new());
     for _ in 0..5 {
-        let world = registry.world().await;
+        let world = world(&registry).await;
         let sources = world.sources();
         let begun = Instant::now();
         bundle(&sources.fetch(&key(), &of(registry.url("/web"), Vec::new())).await.unwrap());

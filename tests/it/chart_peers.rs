@@ -1,0 +1,267 @@
+//! Charts beside Helm itself, and in a registry that we did not write: what `helm push`, `helm pull`, `helm dependency build` and
+//! `helm template` make of them.
+//!
+//! They need `helm`, and one of them Debian's `docker-registry`. They are asked for: `.ci/run` does, or
+//! `cargo test --test it chart_peers -- --ignored`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::charts::{World, alpha, chart, condition};
+use crate::support::docker_registry::DockerRegistry;
+use crate::support::program::Workspace;
+use crate::support::repository::{Reply, Repository};
+use crate::support::server::{self, get, ok};
+
+/// Runs Helm with a home of its own. Returns whether it succeeded, and what it wrote.
+fn helm(home: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new("helm");
+    command.args(arguments).current_dir(home).env_clear().env("HOME", home).stdin(Stdio::null());
+    command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let output = tokio::task::block_in_place(|| command.output());
+    let output = output.unwrap_or_else(|error| panic!("helm: {error} (install helm)"));
+    let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+    (output.status.success(), said.concat())
+}
+
+fn helmed(home: &Path, arguments: &[&str]) -> String {
+    let (is_fine, said) = helm(home, arguments);
+    assert!(is_fine, "helm {arguments:?}: {said}");
+    said
+}
+
+/// Returns the bytes of a package that is kept in one part.
+async fn package(world: &World, name: &str) -> Vec<u8> {
+    let part = world.map(name).await.unwrap_or_else(|| panic!("there is no {name}"));
+    STANDARD.decode(part["binaryData"]["part"].as_str().unwrap()).unwrap()
+}
+
+/// Returns the objects of a manifest in their order, without the label that the operator adds to each.
+fn objects(manifest: &str) -> Vec<Value> {
+    let read = |document: &str| {
+        let mut object = values::yaml::parse(document).unwrap();
+        if let Some(labels) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+            labels.remove("heritage");
+            if labels.is_empty() {
+                object["metadata"].as_object_mut().unwrap().remove("labels");
+            }
+        }
+        object
+    };
+    manifest.split("---\n").map(read).filter(|object| !object.is_null()).collect()
+}
+
+fn has_condition(object: &Value, kind: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.iter().any(|condition| condition["type"] == kind)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs docker-registry and helm"]
+async fn b19_what_helm_pushed_to_a_real_registry_is_kept_and_told_when_it_is_pushed_again() {
+    let registry = DockerRegistry::new().await;
+    registry.docker_config();
+    let home = tempfile::tempdir().unwrap();
+    let (ca, config) = (registry.file("authority.pem"), registry.file("config.json"));
+    let push = |packed: Vec<u8>| {
+        fs::write(home.path().join("pushed.tgz"), packed).unwrap();
+        let to = registry.url("/charts");
+        helmed(home.path(), &["push", "pushed.tgz", &to, "--ca-file", &ca, "--registry-config", &config]);
+    };
+    push(alpha("0.1.0"));
+    push(alpha("0.1.1+3"));
+    let world = World::new().await;
+    let secret = json!({"metadata": {"name": "auth"}, "stringData": {"user": "joe", "password": "hunter2"}});
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    let module = "chart: {repository: corp, name: alpha, version: '0.1.0'}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-cache/module.yaml", module);
+    let young = "chart: {repository: corp, name: alpha, version: '~0.1', minAge: 72h}\nvaluesLayout: root\n";
+    world.cluster.write("modules/050-young/module.yaml", young);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\nyoungEnabled: true\n");
+    let operator = world.cluster.start(&[("source-allow", "localhost"), ("source-ca", &ca)]).await;
+    let charts = json!([{"name": "alpha", "versions": ["~0.1", "0.1.0"]}]);
+    let spec = json!({"name": "corp", "url": registry.url("/charts"), "charts": charts});
+    world.apply("Repository", "corp", spec.clone()).await;
+    let said = world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(said.contains("401 Unauthorized: it wants user and password"), "{said}");
+    world.apply("Repository", "corp", json!({"authSecret": "auth"})).await;
+    let kept = world.synced("Chart", "alpha-corp").await;
+    let versions: Vec<&Value> =
+        kept["status"]["resolved"].as_array().unwrap().iter().map(|line| &line["version"]).collect();
+    assert_eq!(versions, ["0.1.1+3", "0.1.0"]);
+    assert_eq!(package(&world, "helm-pkg-corp-alpha-0.1.0-1").await, alpha("0.1.0"));
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;
+    // Helm wrote when it pushed.
+    let said = world.failed("Chart", "module-young", "initChartFailed").await;
+    assert!(said.contains("is too new yet"), "{said}");
+
+    push(chart("alpha", "0.1.0", "", &[("values.yaml", b"says: other\n")]));
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    let told = world.settled("Chart", "alpha-corp", |object| has_condition(object, "DigestChanged")).await;
+    assert_eq!(condition(&told)["status"], "True");
+    assert_eq!(package(&world, "helm-pkg-corp-alpha-0.1.0-1").await, alpha("0.1.0"));
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs helm, and runs it 500 times"]
+async fn helm_still_takes_the_versions_that_were_recorded() {
+    let truth: Value =
+        serde_json::from_str(include_str!("../../crates/source/tests/random_constraints.json")).unwrap();
+    let repository = Repository::plain().await;
+    for (name, versions) in truth["lists"].as_object().unwrap() {
+        let entry = |(place, version): (usize, &Value)| json!({"apiVersion": "v2", "name": "web", "version": version, "urls": [format!("p{place}.tgz")]});
+        let versions = versions.as_array().unwrap();
+        for place in 0..versions.len() {
+            repository.put(&format!("/{name}/p{place}.tgz"), Reply::File(b"x".to_vec()));
+        }
+        let entries: Vec<Value> = versions.iter().enumerate().map(entry).collect();
+        let index = json!({"apiVersion": "v1", "entries": {"web": entries}}).to_string();
+        repository.put(&format!("/{name}/index.yaml"), Reply::File(index.into_bytes()));
+    }
+    let mut wrong = Vec::new();
+    let cases = truth["choices"].as_array().unwrap();
+    assert_eq!(cases.len(), 500);
+    for case in cases {
+        let (list, constraint) = (case["list"].as_str().unwrap(), case["constraint"].as_str().unwrap());
+        let home = tempfile::tempdir().unwrap();
+        let url = repository.url(&format!("/{list}"));
+        let mut arguments = vec!["pull", "web", "--repo", &url];
+        if !constraint.is_empty() {
+            arguments.extend(["--version", constraint]);
+        }
+        helm(home.path(), &arguments);
+        let pulled = (0..100).find(|place| home.path().join(format!("p{place}.tgz")).exists());
+        let chosen = pulled.map_or(&Value::Null, |place| &truth["lists"][list][place]);
+        if *chosen != case["chosen"] {
+            wrong.push(format!("{list} {constraint:?}: {chosen} instead of {}", case["chosen"]));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Publishes `alpha`, and `gamma` in another directory.
+fn publish(world: &World, versions: &[&'static str]) {
+    let all: Vec<_> = versions.iter().map(|version| ("alpha", *version, alpha(version))).collect();
+    world.publish("", &all);
+    world
+        .publish("/extra", &[("gamma", "1.0.0", chart("gamma", "1.0.0", "", &[("values.yaml", b"x: 1\n")]))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs helm"]
+async fn helm_dependency_build_puts_the_same_archives_into_charts() {
+    let world = World::new().await;
+    publish(&world, &["0.1.0", "0.1.1"]);
+    let (url, extra) = (world.repository.url(""), world.repository.url("/extra"));
+    let metadata = format!(
+        "apiVersion: v2\nname: cache\nversion: 0.1.0\ndependencies:\n- {{name: alpha, version: '~0.1', repository: '{url}'}}\n- {{name: gamma, version: '>=1', repository: '{extra}'}}\n"
+    );
+    world.cluster.write("modules/040-cache/Chart.yaml", &metadata);
+    world.cluster.write("modules/040-cache/module.yaml", "valuesLayout: root\n");
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    let home = tempfile::tempdir().unwrap();
+    let ca = world.repository.write_authority(home.path()).display().to_string();
+    let run_helm = || {
+        let to = home.path().join("cache");
+        let _ = fs::remove_dir_all(&to);
+        fs::create_dir(&to).unwrap();
+        for file in ["Chart.yaml", "Chart.lock"] {
+            let from = world.cluster.path("modules/040-cache").join(file);
+            if from.exists() {
+                fs::copy(from, to.join(file)).unwrap();
+            }
+        }
+        for (name, url) in [("corp", &url), ("extra", &extra)] {
+            helmed(home.path(), &["repo", "add", "--force-update", name, url, "--ca-file", &ca]);
+        }
+        helmed(home.path(), &["dependency", "build", "cache"]);
+        let read = |entry: std::io::Result<fs::DirEntry>| {
+            let path = entry.unwrap().path();
+            (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())
+        };
+        fs::read_dir(to.join("charts")).unwrap().map(read).collect::<BTreeMap<String, Vec<u8>>>()
+    };
+    let built = run_helm();
+    assert_eq!(built.keys().collect::<Vec<_>>(), ["alpha-0.1.1", "gamma-1.0.0"]);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", json!({"name": "corp", "url": url})).await;
+    world.apply("Repository", "extra", json!({"name": "extra", "url": extra})).await;
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1").await;
+    for (repository, (name, archive)) in ["corp", "extra"].into_iter().zip(&built) {
+        assert_eq!(package(&world, &format!("helm-pkg-{repository}-{name}-1")).await, *archive, "{name}");
+    }
+    operator.stop().await;
+
+    // A newer version comes, and Helm's lock says which one was taken.
+    let lock = fs::read_to_string(home.path().join("cache/Chart.lock")).unwrap();
+    world.cluster.write("modules/040-cache/Chart.lock", &lock);
+    publish(&world, &["0.1.0", "0.1.1", "0.1.2"]);
+    assert_eq!(run_helm(), built);
+    let operator = world.start().await;
+    let has_taken = |object: &Value| object["spec"]["versions"] == json!(["0.1.1"]);
+    world.settled("Chart", "module-cache.alpha", has_taken).await;
+    world.synced("Chart", "module-cache.alpha").await;
+    assert_eq!(world.map("shown").await.unwrap()["data"]["version"], "0.1.1");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs helm"]
+async fn a_chart_that_a_module_names_is_rendered_as_helm_does_it() {
+    let world = World::new().await;
+    let template = "{{- range $name, $size := .Values.sizes }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ $.Release.Name }}-{{ $name }}\n  labels: {{- include \"delta.labels\" $ | nindent 4 }}\ndata:\n  size: {{ $size | quote }}\n{{- end }}\n";
+    let labels = "{{- define \"delta.labels\" -}}\nchart: {{ .Chart.Name }}-{{ .Chart.Version }}\nrelease: {{ .Release.Service }}\n{{- end }}\n";
+    let account = "{{ if .Values.account }}apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: delta, namespace: {{ .Release.Namespace }}}\n{{ end }}";
+    let delta = chart(
+        "delta",
+        "1.2.3",
+        "",
+        &[
+            ("values.yaml", b"sizes: {small: 1, large: 20}\naccount: true\n"),
+            ("templates/_labels.tpl", labels.as_bytes()),
+            ("templates/maps.yaml", template.as_bytes()),
+            ("templates/account.yaml", account.as_bytes()),
+        ],
+    );
+    world.publish("", &[("delta", "1.2.3", delta.clone())]);
+    let module = "chart: {repository: corp, name: delta, version: '^1'}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-delta/module.yaml", module);
+    world.cluster.write("modules/values.yaml", "deltaEnabled: true\n");
+    world.cluster.put("addon-operator", json!({"data": {"delta": "sizes: {medium: 7}\n"}})).await;
+    let operator = world.start().await;
+    world.apply("Repository", "corp", json!({"name": "corp", "url": world.repository.url("")})).await;
+    let path = "/api/v1/namespaces/ops/secrets?labelSelector=owner%3Dhelm%2Cname%3Ddelta";
+    let records = async || get(&world.cluster.server, path).await.unwrap()["items"].clone();
+    server::until_asked("the release", async || {
+        records().await[0]["metadata"]["labels"]["status"] == "deployed"
+    })
+    .await;
+    let record = records().await[0]["data"]["release"].as_str().unwrap().to_owned();
+    let packed = STANDARD.decode(STANDARD.decode(record).unwrap()).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(&*packed).read_to_string(&mut text).unwrap();
+    let record: Value = serde_json::from_str(&text).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("delta.tgz"), delta).unwrap();
+    fs::write(home.path().join("values.yaml"), "sizes: {medium: 7}\n").unwrap();
+    let rendered = helmed(home.path(), &["template", "delta", "delta.tgz", "-n", "ops", "-f", "values.yaml"]);
+    let own = Workspace::new();
+    let ask = ["template", "delta", "delta.tgz", "-n", "ops", "-f", "values.yaml"];
+    for name in ["delta.tgz", "values.yaml"] {
+        fs::copy(home.path().join(name), own.path().join(name)).unwrap();
+    }
+    let (code, printed) = tokio::task::block_in_place(|| own.ask(&ask));
+    assert_eq!((code, &printed), (0, &rendered));
+    assert_eq!(objects(record["manifest"].as_str().unwrap()), objects(&rendered));
+    operator.stop().await;
+}
