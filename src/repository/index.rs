@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 
-use ::source::chart_repository::index::{ChartIndex, Wanted as WantedCharts};
+use ::source::chart_repository::index::{ChartIndex, Extent, IndexError, ListStore, Wanted as WantedCharts};
 use ::source::chart_repository::location;
 use ::source::digest::Digest;
 use ::source::registry::reference::is_registry;
@@ -25,11 +25,22 @@ use crate::remote::http::{Answer, Get, HttpError, Sink, Validator};
 pub(super) struct Spool {
     directory: PathBuf,
     file: Option<File>,
+    /// How many bytes it has.
+    length: u64,
 }
 
 impl Spool {
     pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory, file: None }
+        Self { directory, file: None, length: 0 }
+    }
+
+    /// Returns what was put there.
+    fn at(&mut self, extent: Extent) -> io::Result<Vec<u8>> {
+        let mut list = vec![0; extent.length];
+        let Some(file) = &mut self.file else { return Ok(list) };
+        file.seek(SeekFrom::Start(extent.start))?;
+        file.read_exact(&mut list)?;
+        Ok(list)
     }
 
     fn into_reader(self) -> io::Result<Option<File>> {
@@ -48,8 +59,23 @@ impl Sink for Spool {
                 none.insert(tempfile::tempfile_in(&self.directory)?)
             }
         };
-        file.write_all(part)
+        file.write_all(part)?;
+        self.length += u64::try_from(part.len()).map_err(io::Error::other)?;
+        Ok(())
     }
+}
+
+impl ListStore for Spool {
+    fn append(&mut self, list: &[u8]) -> io::Result<u64> {
+        let start = self.length;
+        self.write(list)?;
+        Ok(start)
+    }
+}
+
+/// Returns what an error of our own disk comes to.
+fn ours(error: &io::Error) -> Stop {
+    Stop::Failed(Failure::of(FailureKind::Files, error))
 }
 
 /// Returns what an error of a request to a repository comes to.
@@ -87,10 +113,11 @@ impl Repositories {
             Ok(Answer::New(spool, validator)) => (spool, validator),
         };
         let [etag, modified] = validator.texts();
-        let index = self.read_index(spool, request).await?;
+        let (index, mut kept) = self.read_index(spool, request).await?;
         let mut changed = BTreeSet::new();
-        for (chart, versions) in &index.charts {
-            if self.keep_index(request, chart, versions).await? {
+        for (chart, extent) in &index.charts {
+            let versions = kept.at(*extent).map_err(|error| ours(&error))?;
+            if self.keep_index(request, chart, &versions).await? {
                 changed.insert(chart.clone());
             }
         }
@@ -108,20 +135,27 @@ impl Repositories {
         })
     }
 
-    async fn read_index(&self, spool: Spool, request: &IndexRequest) -> Result<ChartIndex, Stop> {
+    /// Returns what an index has, and what is kept of its charts, which is put aside: it may be much.
+    async fn read_index(&self, spool: Spool, request: &IndexRequest) -> Result<(ChartIndex, Spool), Stop> {
         let first = if request.is_open { self.options.index_max } else { 0 };
         let named = request.charts.iter().map(ToString::to_string).collect();
         let (wanted, most) = (WantedCharts { named, first }, self.options.index_bytes);
         // It can't be closed.
         let _turn = self.turns.acquire().await;
+        let mut kept = Spool::new(self.options.directory.clone());
         let read = blocking(move || {
-            let ours = |error: io::Error| Stop::Failed(Failure::of(FailureKind::Files, &error));
-            let file = spool.into_reader().map_err(ours)?;
+            let file = spool.into_reader().map_err(|error| ours(&error))?;
             let index = match file {
-                Some(file) => ChartIndex::read(file, most, wanted),
-                None => ChartIndex::read(io::empty(), most, wanted),
+                Some(file) => ChartIndex::read(file, most, wanted, &mut kept),
+                None => ChartIndex::read(io::empty(), most, wanted, &mut kept),
             };
-            index.map_err(|error| Stop::Rejected(error.to_string()))
+            match index {
+                Ok(index) => Ok((index, kept)),
+                Err(error @ IndexError::Store(_)) => {
+                    Err(Stop::Failed(Failure::of(FailureKind::Files, &error)))
+                }
+                Err(error) => Err(Stop::Rejected(error.to_string())),
+            }
         });
         read.await?
     }

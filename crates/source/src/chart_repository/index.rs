@@ -1,7 +1,8 @@
-//! The index of a chart repository, read as a stream: only the charts that are wanted are held, as they are kept.
+//! The index of a chart repository, read as a stream: of the charts that are wanted, one is held at a time. What is kept of it
+//! goes into a store, which is a file where indexes are large.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read};
 
 use chart::semver::Version;
 use serde_json::Value;
@@ -13,14 +14,17 @@ use crate::index::{self, ENTRIES, check_name, is_html};
 /// The most memory that one entry of an index, and what is beside the entries, may take while it is read, in bytes.
 const MAX_ENTRY_MEMORY: usize = 2 << 20;
 
+/// How much of it says whether it is a page, in bytes.
+const HEAD: u64 = 512;
+
 /// How much of an index is looked at at a time, in bytes.
 const BUFFER: usize = 16 << 10;
 
 /// The most bytes that are kept of one chart: an object of the cluster has to hold them.
 pub const MAX_CHART_BYTES: usize = 900 << 10;
 
-/// The most bytes that are kept of all charts together.
-const MAX_KEPT_BYTES: usize = 16 << 20;
+/// The most bytes of the versions of one chart, before they are cut to what an object can hold.
+const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// How many names are held.
 const MAX_NAMES: usize = 10_000;
@@ -42,12 +46,12 @@ pub enum IndexError {
     /// It has another structure.
     #[error("the index has no mapping of names to lists of versions at {0:?}: `helm repo index` writes one")]
     Structure(String),
-    /// What is wanted of it takes too much room.
-    #[error(
-        "what is kept of the index takes more than {} MiB: name the charts that are wanted in spec.charts",
-        MAX_KEPT_BYTES >> 20
-    )]
-    Memory,
+    /// The versions of one chart take too much room.
+    #[error("the versions of chart {0:?} take more than {most} MiB in the index", most = MAX_HELD_BYTES >> 20)]
+    Memory(String),
+    /// Our own disk can't be written.
+    #[error("what is kept of the index can't be put aside: {0}")]
+    Store(String),
 }
 
 /// Which charts of an index are wanted.
@@ -62,8 +66,9 @@ pub struct Wanted {
 /// What is wanted of an index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartIndex {
-    /// What is kept of each chart: a JSON list of its versions in the order in which Helm looks at them, the highest first.
-    pub charts: BTreeMap<String, Vec<u8>>,
+    /// Where that is which is kept of each chart: a JSON list of its versions in the order in which Helm looks at them, the
+    /// highest first.
+    pub charts: BTreeMap<String, Extent>,
     /// Whether there are more charts than were wanted, though none was named.
     pub is_truncated: bool,
     /// How many charts the index has.
@@ -72,52 +77,106 @@ pub struct ChartIndex {
     pub names: Vec<String>,
 }
 
+/// A part of a store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Extent {
+    /// Where it begins, in bytes.
+    pub start: u64,
+    /// How long it is, in bytes.
+    pub length: usize,
+}
+
+/// Where what is kept of charts is put, one behind the other.
+pub trait ListStore {
+    /// Puts a list behind what is there, and returns where that ended before.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written.
+    fn append(&mut self, list: &[u8]) -> io::Result<u64>;
+}
+
+impl ListStore for Vec<u8> {
+    fn append(&mut self, list: &[u8]) -> io::Result<u64> {
+        let start = u64::try_from(self.len()).map_err(io::Error::other)?;
+        self.extend_from_slice(list);
+        Ok(start)
+    }
+}
+
 impl ChartIndex {
-    /// Reads an index of at most `most` bytes while it comes.
+    /// Reads an index of at most `most` bytes while it comes, and puts what is kept of its charts into a store.
     ///
     /// # Errors
     ///
     /// If it can't be used at all. An entry that is no version of a chart is left out, as Helm does.
-    pub fn read(text: impl Read, most: u64, wanted: Wanted) -> Result<Self, IndexError> {
-        let mut text = BufReader::with_capacity(BUFFER, text.take(most.saturating_add(1)));
-        if text.fill_buf().is_ok_and(is_html) {
+    pub fn read(
+        text: impl Read,
+        most: u64,
+        wanted: Wanted,
+        store: &mut impl ListStore,
+    ) -> Result<Self, IndexError> {
+        let mut text = text.take(most.saturating_add(1));
+        // It may come in small parts.
+        let mut head = Vec::new();
+        if text.by_ref().take(HEAD).read_to_end(&mut head).is_ok() && is_html(&head) {
             return Err(IndexError::Html);
         }
-        let mut builder = Builder { wanted, ..Builder::default() };
+        let mut text = BufReader::with_capacity(BUFFER, Cursor::new(head).chain(text));
+        let mut builder = Builder::new(wanted, store);
         let read = yaml::parse_lists(&mut text, ENTRIES, MAX_ENTRY_MEMORY, |part| builder.take(part));
-        if text.get_ref().limit() == 0 {
+        if text.get_ref().get_ref().1.limit() == 0 {
             return Err(IndexError::Large(most));
         }
         builder.take_rest(&read?)?;
-        Ok(builder.finish())
+        builder.finish()
     }
 }
 
 /// One version that is kept.
 type ParsedEntry = (Version, Box<[u8]>);
 
-#[derive(Debug, Default)]
-struct Builder {
+struct Builder<'s, S> {
     wanted: Wanted,
-    charts: BTreeMap<String, Vec<ParsedEntry>>,
+    store: &'s mut S,
+    charts: BTreeMap<String, Extent>,
     /// The charts that are among the first.
     first: BTreeSet<String>,
-    /// The chart whose versions come.
-    name: String,
-    is_wanted: bool,
+    /// The chart whose versions come; nothing if it is not wanted.
+    name: Option<String>,
+    /// Its versions so far.
+    versions: Vec<ParsedEntry>,
+    /// How many bytes they take.
     bytes: usize,
     offered: usize,
     names: Vec<String>,
     is_truncated: bool,
 }
 
-impl Builder {
+impl<'s, S: ListStore> Builder<'s, S> {
+    fn new(wanted: Wanted, store: &'s mut S) -> Self {
+        Self {
+            wanted,
+            store,
+            charts: BTreeMap::new(),
+            first: BTreeSet::new(),
+            name: None,
+            versions: Vec::new(),
+            bytes: 0,
+            offered: 0,
+            names: Vec::new(),
+            is_truncated: false,
+        }
+    }
+
     fn take(&mut self, part: ListPart) -> Result<(), IndexError> {
         match part {
             ListPart::Lists => {
-                *self = Self { wanted: std::mem::take(&mut self.wanted), ..Self::default() };
+                (self.charts, self.first, self.names) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+                (self.name, self.versions, self.bytes) = (None, Vec::new(), 0);
+                (self.offered, self.is_truncated) = (0, false);
             }
-            ListPart::List(name) => self.begin(name),
+            ListPart::List(name) => self.begin(name)?,
             ListPart::Item(entry) => self.add(&entry)?,
         }
         Ok(())
@@ -127,11 +186,12 @@ impl Builder {
     fn take_rest(&mut self, rest: &Value) -> Result<(), IndexError> {
         let Some(lists) = index::lists(rest).map_err(IndexError::Structure)? else {
             self.charts.clear();
+            self.name = None;
             return Ok(());
         };
         for (name, versions) in lists {
             if let Some(versions) = versions {
-                self.begin(name.to_owned());
+                self.begin(name.to_owned())?;
                 versions.iter().try_for_each(|version| self.add(version))?;
             }
         }
@@ -139,18 +199,17 @@ impl Builder {
     }
 
     /// Takes in that the versions of a chart come. Of two lists of one name, the later counts.
-    fn begin(&mut self, name: String) {
+    fn begin(&mut self, name: String) -> Result<(), IndexError> {
+        self.put_aside()?;
         self.offered = self.offered.saturating_add(1);
         if self.names.len() < MAX_NAMES && check_name(&name).is_ok() {
             self.names.push(name.clone());
         }
-        self.forget(&name);
-        self.is_wanted =
+        self.charts.remove(&name);
+        let is_wanted =
             check_name(&name).is_ok() && (self.wanted.named.contains(&name) || self.is_first(&name));
-        if self.is_wanted {
-            self.charts.insert(name.clone(), Vec::new());
-            self.name = name;
-        }
+        self.name = is_wanted.then_some(name);
+        Ok(())
     }
 
     /// Returns whether a chart is among the first by name that were not named. It may take the place of another one.
@@ -161,35 +220,37 @@ impl Builder {
         }
         self.is_truncated |= self.wanted.first > 0;
         let Some(last) = self.first.pop_last() else { return false };
-        self.forget(&last);
+        self.charts.remove(&last);
         last != name
-    }
-
-    fn forget(&mut self, name: &str) {
-        let gone = self.charts.remove(name).unwrap_or_default();
-        self.bytes -= gone.iter().map(|(_, json)| json.len()).sum::<usize>();
     }
 
     /// Adds what the list of the chart holds next.
     fn add(&mut self, entry: &Value) -> Result<(), IndexError> {
-        if !self.is_wanted {
-            return Ok(());
-        }
+        let Some(name) = &self.name else { return Ok(()) };
         let Some((version, kept)) = kept(entry) else { return Ok(()) };
         let json = kept.to_string().into_bytes().into_boxed_slice();
         self.bytes += json.len();
-        if self.bytes > MAX_KEPT_BYTES {
-            return Err(IndexError::Memory);
+        if self.bytes > MAX_HELD_BYTES {
+            return Err(IndexError::Memory(name.clone()));
         }
-        if let Some(versions) = self.charts.get_mut(&self.name) {
-            versions.push((version, json));
-        }
+        self.versions.push((version, json));
         Ok(())
     }
 
-    fn finish(self) -> ChartIndex {
-        let charts = self.charts.into_iter().map(|(name, versions)| (name, listed(versions))).collect();
-        ChartIndex { charts, is_truncated: self.is_truncated, offered: self.offered, names: self.names }
+    /// Puts what is kept of the chart into the store: it is complete.
+    fn put_aside(&mut self) -> Result<(), IndexError> {
+        self.bytes = 0;
+        let Some(name) = self.name.take() else { return Ok(()) };
+        let list = listed(std::mem::take(&mut self.versions));
+        let start = self.store.append(&list).map_err(|error| IndexError::Store(error.to_string()))?;
+        self.charts.insert(name, Extent { start, length: list.len() });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<ChartIndex, IndexError> {
+        self.put_aside()?;
+        let Self { charts, is_truncated, offered, names, .. } = self;
+        Ok(ChartIndex { charts, is_truncated, offered, names })
     }
 }
 
@@ -222,8 +283,16 @@ fn listed(mut versions: Vec<ParsedEntry>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn read(text: &str, wanted: Wanted) -> Result<ChartIndex, IndexError> {
-        ChartIndex::read(text.as_bytes(), 1 << 20, wanted)
+    /// An index, with what is kept of its charts.
+    type Read = (ChartIndex, Vec<u8>);
+
+    fn read_of(text: &str, most: u64, wanted: Wanted) -> Result<Read, IndexError> {
+        let mut store = Vec::new();
+        ChartIndex::read(text.as_bytes(), most, wanted, &mut store).map(|index| (index, store))
+    }
+
+    fn read(text: &str, wanted: Wanted) -> Result<Read, IndexError> {
+        read_of(text, 1 << 20, wanted)
     }
 
     fn named(names: &[&str]) -> Wanted {
@@ -234,8 +303,13 @@ mod tests {
         Wanted { first: count, ..Wanted::default() }
     }
 
-    fn versions(index: &ChartIndex, name: &str) -> Vec<String> {
-        let list: Vec<Value> = serde_json::from_slice(&index.charts[name]).unwrap();
+    fn list<'r>((index, store): &'r Read, name: &str) -> &'r [u8] {
+        let Extent { start, length } = index.charts[name];
+        &store[usize::try_from(start).unwrap()..][..length]
+    }
+
+    fn versions(read: &Read, name: &str) -> Vec<String> {
+        let list: Vec<Value> = serde_json::from_slice(list(read, name)).unwrap();
         list.iter().map(|entry| entry["version"].as_str().unwrap().to_owned()).collect()
     }
 
@@ -243,21 +317,21 @@ mod tests {
 
     #[test]
     fn b01_wanted_charts_are_kept_with_the_highest_version_first() {
-        let index = read(INDEX, first(10)).unwrap();
-        assert_eq!(index.charts.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(versions(&index, "a"), ["1.10.0+1", "1.10.0+2", "1.9.0"]);
-        let index = read(INDEX, named(&["b", "d"])).unwrap();
+        let all = read(INDEX, first(10)).unwrap();
+        assert_eq!(all.0.charts.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(versions(&all, "a"), ["1.10.0+1", "1.10.0+2", "1.9.0"]);
+        let (index, _) = read(INDEX, named(&["b", "d"])).unwrap();
         assert_eq!((index.charts.len(), index.is_truncated, index.offered), (1, false, 3));
     }
 
     #[test]
     fn of_too_many_charts_the_first_by_name_are_kept() {
-        let index = read(INDEX, first(1)).unwrap();
+        let (index, _) = read(INDEX, first(1)).unwrap();
         assert_eq!(index.charts.keys().collect::<Vec<_>>(), ["a"]);
         assert!(index.is_truncated);
         let text =
             "entries: {c: [{version: 1.0.0}], b: [{version: 1.0.0}], a: [{version: 1.0.0}], '../x': []}";
-        let index = read(text, first(2)).unwrap();
+        let (index, _) = read(text, first(2)).unwrap();
         assert_eq!(index.charts.keys().collect::<Vec<_>>(), ["a", "b"]);
     }
 
@@ -285,14 +359,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_limited_and_of_one_chart_the_highest_versions_stay() {
+    fn of_one_chart_the_highest_versions_stay_and_of_many_charts_all() {
         let entry = |n: usize| format!("{{version: 1.{n}.0, urls: ['{}']}},", "u".repeat(3000));
-        let text = format!("entries: {{a: [{}]}}", (0..400).map(entry).collect::<String>());
-        let index = ChartIndex::read(text.as_bytes(), 1 << 30, first(10)).unwrap();
-        assert!(index.charts["a"].len() <= MAX_CHART_BYTES);
-        assert_eq!(versions(&index, "a")[0], "1.399.0");
-        let text = format!("entries: {{a: [{}]}}", (0..6000).map(entry).collect::<String>());
-        let error = ChartIndex::read(text.as_bytes(), 1 << 30, first(10)).unwrap_err();
-        assert_eq!(error, IndexError::Memory);
+        let list = |count: usize| (0..count).map(entry).collect::<String>();
+        let text = format!("entries: {{a: [{}]}}", list(400));
+        let read = read_of(&text, 1 << 30, first(10)).unwrap();
+        assert!(self::list(&read, "a").len() <= MAX_CHART_BYTES);
+        assert_eq!(versions(&read, "a")[0], "1.399.0");
+        let text = format!("entries: {{a: [{}]}}", list(6000));
+        assert_eq!(read_of(&text, 1 << 30, first(10)).unwrap_err(), IndexError::Memory("a".to_owned()));
+        // All together are more than one may have.
+        let charts: Vec<String> = (0..30).map(|n| format!("c{n}: [{}]", list(250))).collect();
+        let read = read_of(&format!("entries: {{{}}}", charts.join(", ")), 1 << 30, first(30)).unwrap();
+        assert!(read.1.len() > MAX_HELD_BYTES && read.0.charts.len() == 30, "{}", read.1.len());
+        assert_eq!(versions(&read, "c29")[0], "1.249.0");
+    }
+
+    #[test]
+    fn a_store_that_is_full_is_told() {
+        struct Full;
+        impl ListStore for Full {
+            fn append(&mut self, _: &[u8]) -> io::Result<u64> {
+                Err(io::Error::other("no space"))
+            }
+        }
+        let told = ChartIndex::read(INDEX.as_bytes(), 1 << 20, first(10), &mut Full).unwrap_err();
+        assert_eq!(told, IndexError::Store("no space".to_owned()));
     }
 }
