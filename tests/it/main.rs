@@ -10,9 +10,11 @@
 mod architecture;
 mod asking;
 mod broker;
+mod chart_behaviours;
 mod chart_bundles;
 mod chart_dependencies;
 mod chart_kills;
+mod chart_limits;
 mod chart_losses;
 mod chart_modules;
 mod chart_peers;
