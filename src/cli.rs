@@ -125,7 +125,7 @@ fn start(matches: &ArgMatches) -> u8 {
         if takes_back {
             return app::uninstall_webhooks(&settings).await;
         }
-        let (environment, fence) = fenced(Environment::of_process(), &settings);
+        let (environment, fence) = fenced(Environment::of_hooks(), &settings);
         let app::Clients { client, patcher, request_metrics, api_server } =
             app::clients(&settings, &fence).await?;
         let around = Surroundings {
@@ -171,7 +171,7 @@ fn dev(matches: &ArgMatches) -> u8 {
     operate(&given, form, |settings, shutdown| {
         // Whoever tries a module out need not have global hooks.
         let settings = Settings { global_hooks_optional: !has_hooks_dir, ..settings };
-        dev::run(Dev { settings, environment: Environment::of_process(), state_dir, reset, once, shutdown })
+        dev::run(Dev { settings, environment: Environment::of_hooks(), state_dir, reset, once, shutdown })
     })
 }
 

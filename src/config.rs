@@ -65,6 +65,15 @@ impl Environment {
         Self(env::vars_os().collect())
     }
 
+    /// Returns the variables of this process, and the one in which hooks find this program.
+    pub fn of_hooks() -> Self {
+        let environment = Self::of_process();
+        match env::current_exe() {
+            Ok(own) => environment.with("ADDON_OPERATOR_BINARY", own),
+            Err(_) => environment,
+        }
+    }
+
     /// Returns the variable `name`, if it is set to readable text. Set but empty counts as set.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.get(&OsString::from(name)).and_then(|value| value.to_str())

@@ -237,10 +237,6 @@ pub(crate) fn with_framework(
     root: &Path,
     dir: &Path,
 ) -> anyhow::Result<Environment> {
-    let environment = match std::env::current_exe() {
-        Ok(own) => environment.with("ADDON_OPERATOR_BINARY", own),
-        Err(_) => environment,
-    };
     if root.join("shell_lib.sh").exists() && root.join("frameworks/shell").exists() {
         return Ok(environment);
     }

@@ -47,7 +47,7 @@ pub(super) fn run(matches: &ArgMatches) -> u8 {
         update: matches.get_flag("update"),
         junit: matches.get_one::<PathBuf>("junit").cloned(),
         jobs: matches.get_one::<usize>("jobs").copied().unwrap_or_default(),
-        environment: Environment::of_process(),
+        environment: Environment::of_hooks(),
     };
     // Two providers of cryptography would make the choice a panic; there is one.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

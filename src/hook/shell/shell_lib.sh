@@ -39,12 +39,18 @@ shell_lib::_print_line() {
 # They lie beside this file, or where SHELL_FRAMEWORK_DIR says.
 shell_lib::_find_framework() {
   local directory=${SHELL_FRAMEWORK_DIR:-"${BASH_SOURCE[0]%/*}/frameworks/shell"}
-  local LC_ALL=C options
-  options=$(shopt -p failglob nullglob nocaseglob globstar) || true
+  local LC_ALL=C option
+  local -a before=()
+  # No process is started for this: it is part of each run.
+  for option in failglob nullglob nocaseglob globstar; do
+    if shopt -q "${option}"; then before+=("-s ${option}"); else before+=("-u ${option}"); fi
+  done
   shopt -u failglob
   shopt -s nullglob nocaseglob globstar
   SHELL_FRAMEWORK_FILES=("${directory}"/**/*.sh)
-  eval "${options}"
+  for option in "${before[@]}"; do
+    shopt "${option%% *}" "${option#* }"
+  done
 }
 
 trap backtrace ERR

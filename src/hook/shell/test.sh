@@ -555,6 +555,38 @@ HOOK
     "$(jq -c '.status | [.owned, .same, .other, (.name | length), (.name | test("^a-l-[0-9a-f]{8}$"))]' result.json)"
 }
 
+test_what_a_program_says_behind_what_should_be_are_operations_on_objects() {
+  contexts '[{"binding":"site","children":{},"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  : > objects.json
+  export KUBERNETES_PATCH_PATH=${PWD}/objects.json
+  hook <<'HOOK'
+__on_reconcile::site() { reconcile::jq '{children: []}, ($object | gone), empty, ({spec: {a: "\n"}} | create_once)'; }
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  equal result '{"children":[]}' "$(< result.json)"
+  equal operations '["DeleteInBackground",null] ["CreateIfNotExists","\n"]' \
+    "$(jq -c '[.operation, .object.spec.a]' objects.json | tr '\n' ' ' | sed 's/ $//')"
+}
+
+test_programs_of_controllers_are_run_by_the_operator() {
+  contexts '[{"binding":"site","children":{},"object":{},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  printf '#!/bin/sh\n[ "$1 $2" = "hook jq" ] || exit 9\nshift 2\necho asked >> "%s/asked"\nexec jq "$@"\n' "${PWD}" > operator
+  chmod +x operator
+  hook <<< '__on_reconcile::site() { reconcile::jq "{}"; }
+hook::run "$@"'
+  ADDON_OPERATOR_BINARY=${PWD}/operator run
+  ok ''
+  equal asked asked "$(< asked)"
+  # One that is gone leaves jq.
+  ADDON_OPERATOR_BINARY=${PWD}/nowhere run
+  ok ''
+  equal asked asked "$(< asked)"
+}
+
 test_a_deleted_object_has_a_function_of_its_own() {
   reconcile_result
   hook <<'HOOK'

@@ -22,13 +22,12 @@ CONFIG
 
 __on_reconcile::external-infra-cluster() {
   # The infrastructure has an endpoint as soon as the control plane has one.
-  patch::jq 'select(.type == "Reconcile") | .object as $object | .related.controlPlanes[] | .status.controlPlaneEndpoint
-    | select(. != null and . != $object.spec.controlPlaneEndpoint) as $endpoint
-    | {operation: "MergePatch", mergePatch: {spec: {controlPlaneEndpoint: $endpoint}}} + ($object | {apiVersion, kind} + (.metadata | {name, namespace}))'
   reconcile::jq '([.related.controlPlanes[].status.ready] | any) as $ready | if .type == "Finalize" then {finalized: true} else {
-    status: {ready: $ready},
-    conditions: [condition("Ready"; $ready; if $ready then "AsExpected" else "WaitingForControlPlane" end; "")]
-  } end'
+      status: {ready: $ready},
+      conditions: [condition("Ready"; $ready; if $ready then "AsExpected" else "WaitingForControlPlane" end; "")]
+    }, (.related.controlPlanes[] | .status.controlPlaneEndpoint | select(. != null and . != $object.spec.controlPlaneEndpoint) as $endpoint
+      | {operation: "MergePatch", mergePatch: {spec: {controlPlaneEndpoint: $endpoint}}} + ($object | {apiVersion, kind} + (.metadata | {name, namespace})))
+  end'
 }
 
 hook::run "$@"

@@ -27,8 +27,6 @@ CONFIG
 }
 
 __on_reconcile::hosted-cluster() {
-  # Pools that people made go first, too.
-  patch::jq 'select(.type == "Finalize") | .related.pools[] | gone'
   reconcile::jq --slurpfile values "${VALUES_PATH}" '
     $object.spec as $spec | $object.status as $status | $object.metadata.name as $name | $object.metadata.namespace as $home
     | ("\($home)-\($name)" | gsub("\\."; "-")) as $space | "hypershift.openshift.io/v1alpha1" as $api
@@ -78,7 +76,9 @@ __on_reconcile::hosted-cluster() {
         # Machines outlive neither their pools nor the operators that remove them.
         first((("NodePool", "Cluster", "HostedControlPlane") as $kind | select(any($all[]; .kind == $kind and living)
           or ($kind == "NodePool" and $context.related.pools != {})) | $kind), null) as $stage
-        | if $stage == null then {finalized: true} else {children: [$all[] | select(living and .kind != $stage)], conditions: [lacks("Deleting"; "the end of \($stage)")]} end
+        # Pools that people made go first, too.
+        | (if $stage == null then {finalized: true} else {children: [$all[] | select(living and .kind != $stage)], conditions: [lacks("Deleting"; "the end of \($stage)")]} end),
+          ($context.related.pools[] | gone)
       elif $pause > 0 then {conditions: [condition("ReconciliationActive"; false; "Paused"; "until \($spec.pausedUntil)")],
         requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end)}
       elif $wrong then {conditions: [condition("ValidConfiguration"; false; $wrong[0]; $wrong[1]), (valid | select(.type == "ReconciliationActive")),

@@ -20,16 +20,14 @@ CONFIG
 }
 
 __on_reconcile::cluster() {
-  patch::jq 'select(.type == "Reconcile") | .object as $cluster | .related[][]
-    | select([.metadata.ownerReferences[]? | .uid] | index($cluster.metadata.uid) | not)
-    | {operation: "MergePatch", ignoreMissingObject: true, apiVersion, kind} + (.metadata | {name, namespace})
-      + {mergePatch: {metadata: {ownerReferences: ((.metadata.ownerReferences // [])
-        + [{apiVersion: "cluster.x-k8s.io/v1alpha4", kind: "Cluster", name: $cluster.metadata.name, uid: $cluster.metadata.uid}])}}}'
   reconcile::jq '([.related.planes[].status.ready] | any) as $plane | ([.related.infrastructures[].status.ready] | any) as $infrastructure
   | if .type == "Finalize" then {finalized: (.related.sets == {})} else {
     status: {controlPlaneReady: $plane, infrastructureReady: $infrastructure,
       phase: (if $infrastructure then "Provisioned" else "Provisioning" end)}
-  } end'
+  }, (.related[][] | select([.metadata.ownerReferences[]? | .uid] | index($object.metadata.uid) | not)
+    | {operation: "MergePatch", ignoreMissingObject: true, apiVersion, kind} + (.metadata | {name, namespace})
+      + {mergePatch: {metadata: {ownerReferences: ((.metadata.ownerReferences // [])
+        + [{apiVersion: "cluster.x-k8s.io/v1alpha4", kind: "Cluster", name: $object.metadata.name, uid: $object.metadata.uid}])}}}) end'
 }
 
 hook::run "$@"

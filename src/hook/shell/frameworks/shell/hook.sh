@@ -40,7 +40,8 @@ hook::run() {
     exit 0
   fi
   if [[ -n ${RECONCILE_RESULT_PATH:-} ]] && reconcile::_run; then
-    hook::_run_first_available_handler "__on_reconcile::${BINDING_CONTEXT_CURRENT_BINDING}"
+    # The function is there, and no other one follows it that needs a shell of its own.
+    "__on_reconcile::${BINDING_CONTEXT_CURRENT_BINDING}"
     return
   fi
   local -a lines

@@ -64,6 +64,15 @@ path::_jq() {
   fi
 }
 
+# Runs the filter engine of the operator, which starts in a quarter of the time of jq. Where the operator is not known, runs jq.
+path::_own_jq() {
+  if [[ -x ${ADDON_OPERATOR_BINARY:-} ]]; then
+    "${ADDON_OPERATOR_BINARY}" hook jq "$@"
+  else
+    path::_jq "$@"
+  fi
+}
+
 # Functions for programs of jq. A number names a place of a list or, in a mapping,
 # the key with that name.
 PATH_JQ_FUNCTIONS='

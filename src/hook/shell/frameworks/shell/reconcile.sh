@@ -33,14 +33,7 @@ def ready($kind): [$context.children[$kind] // {} | .[]] as $all
         end));
 '
 
-# Runs jq over the current context. What the program gives is what should be.
-reconcile::jq() {
-  local program=${!#}
-  context::global::jq -c "${@:1:$# - 1}" \
-    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${RECONCILE_JQ_FUNCTIONS} (${program}"$'\n'")" > "${RECONCILE_RESULT_PATH:?}"
-}
-
-# Functions for `patch::jq`. The input of each is an object as it should be, but for `gone` and finalizers: one that is there.
+# Functions for operations on objects. The input of each is an object as it should be, but for `gone` and finalizers: one that is there.
 PATCH_JQ_FUNCTIONS='
 def _target: {apiVersion: .apiVersion, kind: .kind, name: .metadata.name}
   + if .metadata.namespace then {namespace: .metadata.namespace} else {} end;
@@ -60,11 +53,26 @@ def status($living): . as $status | if _within($living.status) then empty
     mergePatch: {status: $status}} end;
 '
 
-# Runs jq over the current context. Each result is an operation on an object.
+# Runs a program of jq over the current context. Its first result is what should be, all others are operations on objects.
+reconcile::jq() {
+  local program=${!#}
+  local -a results
+  path::_own_jq -c "${@:1:$# - 1}" \
+    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${RECONCILE_JQ_FUNCTIONS} ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" \
+    "${BINDING_CONTEXT_PATH:?}" > "${RECONCILE_RESULT_PATH:?}"
+  mapfile -t results < "${RECONCILE_RESULT_PATH}"
+  if (( ${#results[@]} > 1 )); then
+    printf '%s\n' "${results[0]}" > "${RECONCILE_RESULT_PATH}"
+    printf '%s\n' "${results[@]:1}" >> "${KUBERNETES_PATCH_PATH:?}"
+  fi
+}
+
+# Runs a program of jq over the current context. Each result is an operation on an object.
 patch::jq() {
   local program=${!#}
-  context::global::jq -c "${@:1:$# - 1}" \
-    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" >> "${KUBERNETES_PATCH_PATH:?}"
+  path::_own_jq -c "${@:1:$# - 1}" \
+    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" \
+    "${BINDING_CONTEXT_PATH:?}" >> "${KUBERNETES_PATCH_PATH:?}"
 }
 
 # Runs the only context of a reconcile binding without a process for that. Fails if there is no function for it.
