@@ -3,83 +3,13 @@
 //! `FIGURES_OPERATOR=target/release/addon-operator cargo test --test it figures_ -- --ignored --nocapture --test-threads 1`
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::example_clusters::{CLUSTERS, CRDS, POOLS, World};
+use crate::support::measured::Program;
 use crate::support::server::get;
-
-/// An operator in a process of its own.
-struct Program {
-    child: Child,
-    port: u16,
-    _serving: apiserver::Serving,
-}
-
-impl Program {
-    #[expect(clippy::disallowed_methods, reason = "which program is measured is said from outside")]
-    async fn start(world: &World) -> Self {
-        let operator = std::env::var("FIGURES_OPERATOR")
-            .unwrap_or_else(|_| env!("CARGO_BIN_EXE_addon-operator").to_owned());
-        let serving = world.cluster.server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
-        fs::write(world.cluster.path("kubeconfig"), serving.kubeconfig()).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        let child = Command::new(operator)
-            .arg("start")
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("KUBECONFIG", world.cluster.path("kubeconfig"))
-            .env("MODULES_DIR", world.cluster.path("modules"))
-            .env("GLOBAL_HOOKS_DIR", world.cluster.path("global-hooks"))
-            .env("ADDON_OPERATOR_NAMESPACE", "ops")
-            .env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1")
-            .env("ADDON_OPERATOR_LISTEN_PORT", port.to_string())
-            .env("ADDON_OPERATOR_TMP_DIR", world.cluster.path("tmp"))
-            .current_dir(world.cluster.dir.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        Self { child, port, _serving: serving }
-    }
-
-    /// Returns a line of the process's status, in KiB.
-    fn kib(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.split_whitespace().next().unwrap().parse().unwrap()
-    }
-
-    /// Returns how much time of a processor it took by itself, without its hooks.
-    fn own(&self) -> Duration {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-        Duration::from_millis(ticks * 10)
-    }
-
-    /// Returns the sum of all metrics whose line begins with `name`.
-    async fn metric(&self, name: &str) -> f64 {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)).await else { return 0.0 };
-        let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        let mut answer = String::new();
-        if stream.write_all(request).await.is_err() || stream.read_to_string(&mut answer).await.is_err() {
-            return 0.0;
-        }
-        let lines = answer.lines().filter(|line| line.starts_with(name));
-        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 async fn is_ready(world: &World, name: &str, machines: u64) -> bool {
     let of = async |path: String| get(&world.cluster.server, &path).await.unwrap_or_default();
@@ -95,7 +25,7 @@ async fn pause(millis: u64) {
 #[ignore = "measures time; docs/performance.md has the numbers"]
 async fn figures_of_hosted_clusters() {
     let world = World::new().await;
-    let program = Program::start(&world).await;
+    let program = Program::start(&world.cluster, &[]).await;
     world.create("first", json!({})).await;
     while !is_ready(&world, "first", 1).await {
         pause(20).await;
@@ -196,7 +126,7 @@ async fn figures_of_ten_thousand_objects() {
         world.post("/apis/example.com/v1/namespaces/ops/things", thing).await;
     }
     let begun = Instant::now();
-    let program = Program::start(&world).await;
+    let program = Program::start(&world.cluster, &[]).await;
     let done = async || program.metric("addon_operator_reconcile_seconds_count").await;
     #[expect(clippy::cast_precision_loss, reason = "there are few")]
     while done().await < OBJECTS as f64 {

@@ -13,6 +13,7 @@ mod broker;
 mod chart_behaviours;
 mod chart_bundles;
 mod chart_dependencies;
+mod chart_figures;
 mod chart_kills;
 mod chart_limits;
 mod chart_losses;
