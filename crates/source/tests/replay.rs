@@ -1,10 +1,18 @@
 //! The fuzz targets survive every input of their corpora, and random texts.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::unreachable, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    reason = "a test fails by panicking"
+)]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files of this crate")]
 
 #[path = "fuzz/bundle.rs"]
 mod bundle;
+#[path = "fuzz/chart_index.rs"]
+mod chart_index;
 #[path = "../../values/tests/fuzz/corpus.rs"]
 mod corpus;
 #[path = "fuzz/git.rs"]
@@ -22,6 +30,7 @@ use shuffle::shuffle;
 #[test]
 fn every_input_of_the_corpora_is_survived() {
     assert!(replay("bundle", bundle::run) >= 4);
+    assert!(replay("chart_index", chart_index::run) >= 5);
     assert!(replay("git", git::run) >= 9);
     assert!(replay("index", index::run) >= 6);
     assert!(replay("url", url::run) >= 8);
@@ -54,4 +63,5 @@ fn random_indexes_are_survived() {
     let words = "entries: ~ ~__ ~__-_ ~____ a: b: {} [] null version: _1.0.0 _v1.0.0 _2 _1.0.0+x _latest digest:_x urls:_[x] id:_i &a _*a <<:_*a \
                  - , [ ] { } ' \" # x: ~entries: ~--- |";
     shuffle(words, 100_000, index::run);
+    shuffle(words, 20_000, chart_index::run);
 }

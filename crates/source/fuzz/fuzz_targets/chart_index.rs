@@ -1,0 +1,9 @@
+//! Reads arbitrary indexes of chart repositories.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/fuzz/chart_index.rs"]
+mod target;
+
+fuzz_target!(|bytes: &[u8]| target::run(bytes));
