@@ -217,6 +217,18 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
         };
         world.settled("/api/v1/namespaces/ops/events", is_told).await;
     }
+    // A queue has one first task.
+    for (path, what) in [
+        ("/queue", "it is no JSON"),
+        ("/status", "it is no JSON"),
+        ("/journal", "it is no JSON"),
+        ("/why/queue/global%2Fwebsites.sh%2Fwebsite", "is failing"),
+        ("/", "Website ops/"),
+    ] {
+        let port = world.operator.port.to_string();
+        let page = tokio::task::spawn_blocking(move || http_get(&port, path)).await.unwrap();
+        assert!(page.contains("Website ops/") && page.contains(what), "{path}: {page}");
+    }
     let kept = get(&world.cluster.server, &object("configmaps", "foreign")).await.unwrap();
     assert_eq!(kept["metadata"]["labels"], Value::Null);
     let port = world.operator.port.to_string();

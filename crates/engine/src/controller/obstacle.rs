@@ -1,5 +1,7 @@
 //! Tells on an object that its hook can't run, since a kind that the binding names does not exist, or may not be listed.
 
+use std::sync::Arc;
+
 use super::key_state::{Answer, Obstacle, Pass};
 use super::observed::value;
 use super::progress::{Go, UNTIL_SEEN, failed};
@@ -9,7 +11,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::effect::{Announcement, Effect};
 use crate::failure::FailureKind;
-use crate::hook::snapshot::Key;
+use crate::hook::snapshot::{Item, Key};
 use crate::queue::Reason;
 use crate::reconcile::Step;
 use crate::time::Time;
@@ -80,7 +82,11 @@ impl Controller {
         if self.keys.get(key).is_none_or(|state| state.obstacle.is_marked) {
             return None;
         }
-        let change = self.item(key).and_then(|item| status::stalled(&value(item), why, now));
+        let differs = |item: &Arc<Item>| {
+            let is_clean = why.is_none() && !status::may_be_stalled(item.object().unwrap_or_default());
+            if is_clean { None } else { status::stalled(&value(item), why, now) }
+        };
+        let change = self.item(key).and_then(differs);
         let (Some(change), Some(parent)) = (change, self.parent(key)) else {
             self.keys.get_mut(key)?.obstacle.is_marked = true;
             return None;

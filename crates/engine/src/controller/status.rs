@@ -57,6 +57,11 @@ pub(super) const KIND_MISSING: &str = "KindMissing";
 /// The reason if a kind may not be listed.
 pub(super) const RIGHT_MISSING: &str = "RightMissing";
 
+/// Returns whether the text of an object has the condition, perhaps. It costs less than to read the object.
+pub(super) fn may_be_stalled(object: &[u8]) -> bool {
+    object.windows(STALLED.len()).any(|part| part == STALLED.as_bytes())
+}
+
 /// Returns the merge patch of a status that says why the hook can't run, or takes that back; `None` if it is so already.
 pub(super) fn stalled(object: &Value, why: Option<(&str, &str)>, now: &str) -> Option<Value> {
     let living = object.pointer("/status/conditions").and_then(Value::as_array);
@@ -181,6 +186,7 @@ mod tests {
         let theirs =
             json!({"status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "Full"}]}});
         assert_eq!((stalled(&theirs, None, "now"), stalled(&json!({}), None, "now")), (None, None));
+        assert!(may_be_stalled(theirs.to_string().as_bytes()) && !may_be_stalled(b"{}"));
     }
 
     #[test]
