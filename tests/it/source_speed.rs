@@ -3,8 +3,7 @@
 //! `SOURCES_OPERATOR=target/release/addon-operator cargo test --test it source_speed -- --ignored --nocapture`
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use addon_operator::source::crds;
@@ -15,6 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::module_sources::{SOURCES, phase};
 use crate::support::files::write;
+use crate::support::program::Running;
 use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, until, until_asked};
 
@@ -24,7 +24,6 @@ const MODULES_OF_EACH: usize = 10;
 /// The limits of docs/performance.md.
 const ALL_READY: Duration = Duration::from_secs(5);
 const NEW_CODE: Duration = Duration::from_secs(1);
-const RESTART_ABOVE_FILES: Duration = Duration::from_millis(500);
 
 /// An operator in a process of its own, the API server that it works on, and a repository.
 struct World {
@@ -32,7 +31,7 @@ struct World {
     _serving: Serving,
     repository: Repository,
     dir: tempfile::TempDir,
-    child: Option<Child>,
+    operator: Option<Running>,
 }
 
 impl World {
@@ -52,20 +51,18 @@ impl World {
         for crd in crds().unwrap() {
             ok(&server, Method::POST, definitions, &crd).await;
         }
-        Self { server, _serving: serving, repository, dir, child: None }
+        Self { server, _serving: serving, repository, dir, operator: None }
     }
 
-    /// Starts the operator. Returns how long it took until it was ready.
+    /// Starts the operator, and waits until it is ready.
     #[expect(clippy::disallowed_methods, reason = "which program is measured is said from outside")]
-    async fn start(&mut self) -> Duration {
+    fn start(&mut self) {
         let operator = std::env::var("SOURCES_OPERATOR")
             .unwrap_or_else(|_| env!("CARGO_BIN_EXE_addon-operator").to_owned());
-        // A port that was free a moment ago.
-        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
         let dir = self.dir.path();
         let authority = self.repository.write_authority(dir);
-        let begun = Instant::now();
-        let child = Command::new(operator)
+        let mut command = Command::new(operator);
+        command
             .arg("start")
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -75,25 +72,17 @@ impl World {
             .env("GLOBAL_HOOKS_DIR", dir.join("global-hooks"))
             .env("ADDON_OPERATOR_NAMESPACE", "ops")
             .env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1")
-            .env("ADDON_OPERATOR_LISTEN_PORT", port.to_string())
+            .env("ADDON_OPERATOR_LISTEN_PORT", "0")
             .env("ADDON_OPERATOR_TMP_DIR", dir.join("tmp"))
             .env("ADDON_OPERATOR_SOURCE_DIR", dir.join("sources"))
             .env("ADDON_OPERATOR_SOURCE_ALLOW", "localhost")
             .env("ADDON_OPERATOR_SOURCE_CA", authority)
             .current_dir(dir)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        self.child = Some(child.unwrap());
-        until_asked("an operator that is ready", || is_ready(port)).await;
-        begun.elapsed()
-    }
-
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+            .stderr(Stdio::null());
+        let mut running = Running::start(command);
+        // Who asks again and again takes time from what is measured.
+        tokio::task::block_in_place(|| running.wait("Operator is ready now"));
+        self.operator = Some(running);
     }
 
     /// Publishes the modules of a source, whose hooks say `says`, below `/NUMBER/`.
@@ -133,22 +122,6 @@ impl World {
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-async fn is_ready(port: u16) -> bool {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let Ok(mut stream) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await else { return false };
-    let request = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    let mut answer = String::new();
-    stream.write_all(request).await.is_ok()
-        && stream.read_to_string(&mut answer).await.is_ok()
-        && answer.starts_with("HTTP/1.1 200")
-}
-
 /// Returns a name that survives as a key of values.
 fn name(number: usize) -> String {
     let letters = number.to_string().bytes().map(|digit| char::from(b'a' + digit - b'0')).collect::<String>();
@@ -184,18 +157,6 @@ fn module(source: usize, place: usize, says: &str) -> Vec<u8> {
     packed.finish()
 }
 
-/// Writes as many modules as files.
-fn write_modules(dir: &Path) {
-    let mut values = String::new();
-    for number in 0..SOURCES_COUNT * MODULES_OF_EACH {
-        let (name, module) = (name(number), dir.join(format!("modules/{number:03}-{}", name(number))));
-        write(&module.join("Chart.yaml"), CHART);
-        write(&module.join("templates/map.yaml"), &template(&name));
-        values.extend([flag(number).as_str(), ": true\n"]);
-    }
-    write(&dir.join("modules/values.yaml"), &values);
-}
-
 fn is_running(object: &Value) -> bool {
     object["status"]["modules"] == format!("{MODULES_OF_EACH}/{MODULES_OF_EACH}") && phase(object) == "Ready"
 }
@@ -204,7 +165,7 @@ fn is_running(object: &Value) -> bool {
 #[ignore = "it measures"]
 async fn a_hundred_modules_of_ten_sources_are_there_in_time() {
     let mut world = World::new().await;
-    world.start().await;
+    world.start();
     (0..SOURCES_COUNT).for_each(|number| world.publish(number, "0"));
 
     let begun = Instant::now();
@@ -237,22 +198,6 @@ async fn a_hundred_modules_of_ten_sources_are_there_in_time() {
     }
     until_asked("modules that run", async || world.all(is_running).await).await;
 
-    let mut files = World::new().await;
-    write_modules(files.dir.path());
-    files.start().await;
-    world.repository.asked();
-    let (mut of_files, mut of_sources) = (Vec::new(), Vec::new());
-    for _ in 0..3 {
-        files.kill();
-        of_files.push(files.start().await);
-        world.kill();
-        of_sources.push(world.start().await);
-    }
-    let asked = world.repository.asked();
-    eprintln!("restart until it is ready: from files {of_files:?}, from sources {of_sources:?}");
-    assert_eq!(asked, [], "a restart asked the repository");
     assert!(ready <= ALL_READY, "{ready:?}");
     assert!(slowest <= NEW_CODE, "{slowest:?}");
-    let best = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
-    assert!(best(&of_sources) <= best(&of_files) + RESTART_ABOVE_FILES, "{of_files:?}, {of_sources:?}");
 }
