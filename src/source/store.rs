@@ -103,13 +103,14 @@ const ADVICE: [(io::ErrorKind, &str); 4] = [
 
 /// Returns what the disk said, and what to do about it. It is the same each time: names of temporary files are not in it.
 fn what_to_do(error: &io::Error) -> String {
-    let cause = error.get_ref().and_then(|error| error.source()?.downcast_ref::<io::Error>());
-    let error = cause.unwrap_or(error);
     let known = ADVICE.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, advice)| *advice);
     let advice = known.unwrap_or(
         "see whether the disk works and the directory is in order, or name another one with --source-dir",
     );
-    format!("{error}: {advice}")
+    // Errors of temporary files end with their names.
+    let said = error.to_string();
+    let said = said.split(" at path \"").next().unwrap_or_default();
+    format!("{said}: {advice}")
 }
 
 /// The store directory. It is made and locked at its first use.
