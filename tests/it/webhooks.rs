@@ -307,6 +307,29 @@ async fn custom_resources_are_converted_when_they_are_written_read_listed_and_wa
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn configurations_that_somebody_edits_or_deletes_are_put_right() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/check.sh", VALIDATES);
+    world.write("global-hooks/label.sh", MUTATES);
+    let operator = started(&world, &[]).await;
+    registered(&world, "mutating", "Fail").await;
+    for kind in ["validating", "mutating"] {
+        let path = format!("{CONFIGURATIONS}/{kind}webhookconfigurations/addon-operator-ops");
+        let mut edited = get(&world.server, &path).await.unwrap();
+        edited["webhooks"][0]["failurePolicy"] = json!("Ignore");
+        edited["metadata"]["labels"] = json!({});
+        ok(&world.server, Method::PUT, &path, &edited).await;
+        registered(&world, kind, "Fail").await;
+        ok(&world.server, Method::DELETE, &path, &Value::Null).await;
+        registered(&world, kind, "Fail").await;
+    }
+    let (status, _) = send(&world.server, Method::POST, MAPS, &map("b", "bad")).await;
+    assert_eq!(status, 403);
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 /// Waits until the objects of a definition are converted in this way.
 async fn converted_by(world: &Cluster, path: &str, strategy: &str) {
     let begun = std::time::Instant::now();

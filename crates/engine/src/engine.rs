@@ -283,8 +283,10 @@ impl Engine {
                 if let Some((_, item)) = items.iter().find(|(monitor, _)| sources.owns(*monitor)) {
                     sources.object_changed(lower.cx, &key, is_gone, item);
                 }
-                if let Some((_, item)) = items.iter().find(|(monitor, _)| webhooks.owns(*monitor)) {
-                    webhooks.definition_changed(&key, is_gone, item);
+                for (monitor, item) in &items {
+                    if webhooks.owns(*monitor) {
+                        webhooks.object_changed(*monitor, &key, is_gone, item);
+                    }
                 }
                 if let Some((monitor, item)) = items.iter().find(|(monitor, _)| repositories.owns(*monitor)) {
                     repositories.object_changed(*monitor, &key, is_gone, item);
@@ -345,10 +347,10 @@ impl Engine {
                 modules.own_watch_changed(&mut lower, candidate.watch_title(), None);
             }
             Event::WatchFailed { monitor, failure } if webhooks.owns(monitor) => {
-                modules.own_watch_changed(&mut lower, Webhooks::watch_title(), Some(failure));
+                modules.own_watch_changed(&mut lower, webhooks.watch_title(monitor), Some(failure));
             }
             Event::WatchRestored { monitor } if webhooks.owns(monitor) => {
-                modules.own_watch_changed(&mut lower, Webhooks::watch_title(), None);
+                modules.own_watch_changed(&mut lower, webhooks.watch_title(monitor), None);
             }
             Event::WebhookCertificateRenewed { certificate } => {
                 webhooks.certificate_renewed(lower.cx, certificate);
@@ -906,8 +908,8 @@ impl Engine {
                 self.take_turn(turn);
                 self.candidate.watch_title()
             } else if self.webhooks.owns(monitor) {
-                self.webhooks.listed(objects);
-                Webhooks::watch_title()
+                self.webhooks.listed(monitor, objects);
+                self.webhooks.watch_title(monitor)
             } else if self.sources.owns(monitor) {
                 self.sources.listed(&mut self.cx, monitor, objects);
                 self.sources.watch_of(monitor)

@@ -8,12 +8,15 @@
 //! review ─▶ request ─▶ reviews ─▶ run of a hook, beside the queues ─▶ response
 //!                       ▲
 //!                  conversion: rules, paths, what has to be the same afterwards
+//! configuration_watch, mending: what others do to configurations and definitions, and how often it is put right
 //! health: webhooks that fail or deny everything
 //! ```
 
+mod configuration_watch;
 mod conversion;
 mod health;
 mod index;
+mod mending;
 mod registrar;
 mod registration;
 mod request;

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::configuration_watch::{ConfigurationWatch, Difference, Seen, WRITERS, seen};
 use super::index::WebhookIndex;
+use super::mending::{Mending, Turn};
 use super::registration::{Terms, says};
 use crate::binding::Bindings;
 use crate::config::{Config, WebhookConfig};
 use crate::context::Context;
 use crate::effect::{Effect, WebhookRegistration};
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hook::selection::Selection;
 use crate::hook::snapshot::{Item, Key};
 use crate::hook::{AdmissionKind, MonitorSpec};
@@ -33,6 +35,11 @@ pub(super) struct Registrar {
     in_flight: Option<(RunId, Step)>,
     /// What was told last; `None` if that is not known.
     told: Option<(Option<Value>, Option<Value>)>,
+    /// The configurations as they are in the cluster.
+    validating: ConfigurationWatch,
+    mutating: ConfigurationWatch,
+    /// What others changed, by object.
+    disputes: BTreeMap<String, Dispute>,
     /// Whether definitions were looked for that an operator before this one left behind.
     is_swept: bool,
     /// The definitions that were given conversions and that no hook wants any more.
@@ -52,13 +59,25 @@ enum Step {
     Serve,
 }
 
+/// An object that somebody else changed.
+#[derive(Debug, Default)]
+struct Dispute {
+    mending: Mending,
+    /// What is told of it while both write it again and again.
+    failure: Option<Arc<Failure>>,
+}
+
 /// The definitions whose objects are converted, as they are in the cluster.
 #[derive(Debug, Default)]
 struct DefinitionWatch {
     monitor: Option<MonitorId>,
     names: BTreeSet<String>,
     /// The `spec.conversion` of each that exists.
-    known: BTreeMap<String, Value>,
+    known: BTreeMap<String, Seen>,
+    /// What they were given.
+    told: BTreeMap<String, Value>,
+    /// Which were seen since something was written.
+    fresh: BTreeSet<String>,
 }
 
 /// What is wanted.
@@ -97,6 +116,12 @@ impl Registrar {
             // It is not tried again.
             self.is_dirty = false;
         }
+        if wanted.is_ending {
+            self.disputes.clear();
+        }
+        let now = cx.now;
+        self.is_dirty |=
+            self.disputes.values().filter_map(|dispute| dispute.mending.next()).any(|at| at <= now);
         let waits = self.retry_at.is_some_and(|at| at > cx.now);
         if !self.is_dirty || self.in_flight.is_some() || waits {
             return;
@@ -126,9 +151,31 @@ impl Registrar {
         let terms = Terms { config: Arc::clone(config), ca_bundle, is_ignoring: wanted.is_ignoring };
         let of = |kind| terms.configuration(wanted.webhooks, wanted.index, kind);
         let (validating, mutating) = (of(AdmissionKind::Validating), of(AdmissionKind::Mutating));
-        let conversions = self.conversions(&terms, wanted);
+        let mut objects = BTreeSet::new();
+        let conversions = self.conversions(cx, &terms, wanted, &mut objects);
         let is_told = self.told.as_ref().is_some_and(|(old, older)| *old == validating && *older == mutating);
-        if is_told && conversions.is_empty() && self.is_swept {
+        let mut is_changed = false;
+        if is_told && !wanted.is_ending {
+            for (kind, wished) in
+                [(AdmissionKind::Validating, &validating), (AdmissionKind::Mutating, &mutating)]
+            {
+                let name = &wanted.webhooks.name;
+                let watch = self.configuration(kind);
+                let Some(wished) = wished else {
+                    watch.stop(cx);
+                    continue;
+                };
+                watch.start(cx, bindings, (kind, name));
+                let difference = watch.differs(wished);
+                let object = format!("{kind}WebhookConfiguration {name}");
+                is_changed |= self.mends(cx, &object, difference);
+                objects.insert(object);
+            }
+        }
+        if is_told {
+            self.disputes.retain(|object, _| objects.contains(object));
+        }
+        if is_told && !is_changed && conversions.is_empty() && self.is_swept {
             return;
         }
         let sweep = (!self.is_swept).then(|| wanted.index.definitions().map(ToString::to_string).collect());
@@ -137,18 +184,78 @@ impl Registrar {
 
     fn register(&mut self, cx: &mut Context, registration: WebhookRegistration) {
         let (run, registration) = (cx.ids.run(), Arc::new(registration));
+        self.validating.begin_write();
+        self.mutating.begin_write();
+        self.watch.fresh.clear();
         self.in_flight = Some((run, Step::Register(Arc::clone(&registration))));
         cx.push(Effect::RegisterWebhooks { run, registration });
     }
 
-    /// Returns the conversions of definitions that are not as they are to be.
-    fn conversions(&self, terms: &Terms, wanted: Wanted<'_>) -> BTreeMap<String, Option<Value>> {
+    fn configuration(&mut self, kind: AdmissionKind) -> &mut ConfigurationWatch {
+        match kind {
+            AdmissionKind::Mutating => &mut self.mutating,
+            AdmissionKind::Validating => &mut self.validating,
+        }
+    }
+
+    /// Returns whether an object that is not as it is to be is put right now.
+    fn mends(&mut self, cx: &mut Context, object: &str, difference: Option<Difference>) -> bool {
+        let Some(difference) = difference else {
+            if let Some(dispute) = self.disputes.get_mut(object) {
+                dispute.mending.rest(cx.now);
+                if dispute.mending.is_over() {
+                    self.disputes.remove(object);
+                }
+            }
+            return false;
+        };
+        let what = match difference {
+            Difference::Gone => "deleted".to_owned(),
+            Difference::Changed { writer } if writer.is_empty() => "changed".to_owned(),
+            Difference::Changed { writer } => format!("changed by {writer}"),
+        };
+        let dispute = self.disputes.entry(object.to_owned()).or_default();
+        let message = match dispute.mending.turn(cx.now) {
+            Turn::Later => return false,
+            Turn::Now => format!("{object} was {what}: it is put right"),
+            Turn::Paused(pause) => {
+                let message =
+                    format!("{object} is {what} again and again: it is put right in {} s", pause.as_secs());
+                let failure = Failure::new(FailureKind::Conflict, &message)
+                    .advise("find who writes it beside this operator, another operator with the same name for example, and stop one of the two");
+                dispute.failure = Some(Arc::new(failure));
+                cx.notify(Notice::Warned { scope: Scope::Global, message });
+                return false;
+            }
+        };
+        cx.notify(Notice::Warned { scope: Scope::Global, message });
+        true
+    }
+
+    /// Returns the conversions of definitions that are to be written now, and adds the definitions to `objects`.
+    fn conversions(
+        &mut self,
+        cx: &mut Context,
+        terms: &Terms,
+        wanted: Wanted<'_>,
+        objects: &mut BTreeSet<String>,
+    ) -> BTreeMap<String, Option<Value>> {
         let mut conversions = BTreeMap::new();
         for crd in wanted.index.definitions() {
             // A definition that does not exist yet is told when it comes.
             let Some(actual) = self.watch.known.get(&**crd) else { continue };
             let conversion = terms.conversion(wanted.webhooks, crd);
-            if !says(actual, &conversion) {
+            let difference = (!says(&actual.said, &conversion))
+                .then(|| Difference::Changed { writer: actual.writer.clone() });
+            let is_told = self.watch.told.get(&**crd) == Some(&conversion);
+            let object = format!("CustomResourceDefinition {crd}");
+            let is_due = if is_told && !wanted.is_ending {
+                self.mends(cx, &object, difference)
+            } else {
+                difference.is_some()
+            };
+            objects.insert(object);
+            if is_due {
                 conversions.insert(crd.to_string(), Some(conversion));
             }
         }
@@ -168,7 +275,7 @@ impl Registrar {
         }
         let gone = self.watch.names.difference(&names).filter(|name| self.watch.known.contains_key(*name));
         self.unwanted.extend(gone.map(|name| Arc::from(name.as_str())));
-        self.watch = DefinitionWatch { monitor: None, names, known: BTreeMap::new() };
+        self.watch = DefinitionWatch { names, ..DefinitionWatch::default() };
         if self.watch.names.is_empty() {
             return;
         }
@@ -180,30 +287,56 @@ impl Registrar {
             names: self.watch.names.clone(),
             ..Selection::default()
         };
-        let jq_filter = Some(".spec.conversion".to_owned());
+        let jq_filter = Some(format!("{{said: .spec.conversion, {WRITERS}}}"));
         let spec = Arc::new(MonitorSpec { selection, jq_filter, keep_objects: false });
         cx.push(Effect::StartMonitor { monitor, spec });
     }
 
     /// Returns whether a watch is ours.
     pub(super) fn owns(&self, monitor: MonitorId) -> bool {
-        self.watch.monitor == Some(monitor)
+        self.watch.monitor == Some(monitor) || self.validating.owns(monitor) || self.mutating.owns(monitor)
     }
 
-    /// Records all definitions that exist.
-    pub(super) fn listed(&mut self, objects: Vec<(Key, Arc<Item>)>) {
+    /// Returns what a watch of ours is about, in words.
+    pub(super) fn watch_title(&self, monitor: MonitorId) -> &'static str {
+        if self.validating.owns(monitor) {
+            "ValidatingWebhookConfiguration of hooks"
+        } else if self.mutating.owns(monitor) {
+            "MutatingWebhookConfiguration of hooks"
+        } else {
+            "CustomResourceDefinitions of webhooks"
+        }
+    }
+
+    fn configuration_of(&mut self, monitor: MonitorId) -> Option<&mut ConfigurationWatch> {
+        [&mut self.validating, &mut self.mutating].into_iter().find(|watch| watch.owns(monitor))
+    }
+
+    /// Records all objects of a watch that exist.
+    pub(super) fn listed(&mut self, monitor: MonitorId, objects: Vec<(Key, Arc<Item>)>) {
         self.is_dirty = true;
+        if let Some(watch) = self.configuration_of(monitor) {
+            watch.see(objects.first().map(|(_, item)| &**item));
+            return;
+        }
         self.watch.known =
-            objects.into_iter().map(|(key, item)| (key.name.to_string(), section(&item))).collect();
+            objects.into_iter().map(|(key, item)| (key.name.to_string(), seen(&item))).collect();
+        self.watch.fresh.extend(self.watch.known.keys().cloned());
     }
 
-    /// Records how a definition is now.
-    pub(super) fn definition_changed(&mut self, key: &Key, is_gone: bool, item: &Item) {
+    /// Records how an object of a watch is now.
+    pub(super) fn object_changed(&mut self, monitor: MonitorId, key: &Key, is_gone: bool, item: &Item) {
         self.is_dirty = true;
+        if let Some(watch) = self.configuration_of(monitor) {
+            watch.see((!is_gone).then_some(item));
+            return;
+        }
+        self.watch.fresh.insert(key.name.to_string());
         if is_gone {
             self.watch.known.remove(&*key.name);
+            self.watch.told.remove(&*key.name);
         } else {
-            self.watch.known.insert(key.name.to_string(), section(item));
+            self.watch.known.insert(key.name.to_string(), seen(item));
         }
     }
 
@@ -261,11 +394,18 @@ impl Registrar {
         self.succeeded();
         self.is_swept = true;
         self.told = Some((registration.validating.clone(), registration.mutating.clone()));
+        self.validating.written(registration.validating.as_ref());
+        self.mutating.written(registration.mutating.as_ref());
         for (crd, conversion) in &registration.conversions {
-            match conversion {
-                // The watch may be a moment late.
-                Some(conversion) => drop(self.watch.known.insert(crd.clone(), conversion.clone())),
-                None => drop(self.unwanted.remove(crd.as_str())),
+            let Some(conversion) = conversion else {
+                self.unwanted.remove(crd.as_str());
+                continue;
+            };
+            self.watch.told.insert(crd.clone(), conversion.clone());
+            // The watch may be a moment late. What it has shown meanwhile counts.
+            if !self.watch.fresh.contains(crd) {
+                let seen = Seen { said: conversion.clone(), writer: String::new() };
+                self.watch.known.insert(crd.clone(), seen);
             }
         }
     }
@@ -289,12 +429,16 @@ impl Registrar {
 
     /// Returns why the API server could not be told.
     pub(super) fn last_failure(&self) -> Option<&Arc<Failure>> {
-        self.last_failure.as_ref()
+        let of_disputes = self.disputes.values().find_map(|dispute| dispute.failure.as_ref());
+        self.last_failure.as_ref().or(of_disputes)
     }
 
     /// Returns when it is tried again.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
-        self.retry_at
+        if self.retry_at.is_some() || self.in_flight.is_some() {
+            return self.retry_at;
+        }
+        self.disputes.values().filter_map(|dispute| dispute.mending.next()).min()
     }
 
     /// Returns whether nothing is under way.
@@ -304,11 +448,6 @@ impl Registrar {
 
     /// Returns how many things are kept by name.
     pub(super) fn entries(&self) -> usize {
-        self.watch.known.len() + self.unwanted.len()
+        self.watch.known.len() + self.watch.told.len() + self.unwanted.len() + self.disputes.len()
     }
-}
-
-/// Returns the conversion of a definition as its watch shows it.
-fn section(item: &Item) -> Value {
-    item.filter_result().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
 }

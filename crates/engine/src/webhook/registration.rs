@@ -156,9 +156,18 @@ fn selector(selector: &LabelSelector) -> Value {
 /// Returns whether `actual` says all that `wanted` says. The API server adds defaults.
 pub(super) fn says(actual: &Value, wanted: &Value) -> bool {
     match (actual, wanted) {
-        (Value::Object(actual), Value::Object(wanted)) => {
-            wanted.iter().all(|(name, wanted)| actual.get(name).is_some_and(|actual| says(actual, wanted)))
+        (Value::Object(actual), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
+            actual.get(name).map_or_else(|| is_empty(wanted), |actual| says(actual, wanted))
+        }),
+        (Value::Array(actual), Value::Array(wanted)) => {
+            actual.len() == wanted.len()
+                && actual.iter().zip(wanted).all(|(actual, wanted)| says(actual, wanted))
         }
         _ => actual == wanted,
     }
+}
+
+/// Returns whether a value is an empty list or mapping, which the API server need not keep.
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
 }

@@ -310,19 +310,19 @@ impl Webhooks {
         self.registrar.owns(monitor)
     }
 
-    /// Returns what our watch is about, in words.
-    pub(crate) fn watch_title() -> String {
-        "CustomResourceDefinitions of webhooks".to_owned()
+    /// Returns what a watch of ours is about, in words.
+    pub(crate) fn watch_title(&self, monitor: MonitorId) -> String {
+        self.registrar.watch_title(monitor).to_owned()
     }
 
-    /// Records all definitions whose objects are converted.
-    pub(crate) fn listed(&mut self, objects: Objects) {
-        self.registrar.listed(objects);
+    /// Records all objects of a watch of ours.
+    pub(crate) fn listed(&mut self, monitor: MonitorId, objects: Objects) {
+        self.registrar.listed(monitor, objects);
     }
 
-    /// Records how a definition is now.
-    pub(crate) fn definition_changed(&mut self, key: &Key, is_gone: bool, item: &Item) {
-        self.registrar.definition_changed(key, is_gone, item);
+    /// Records how an object of a watch of ours is now.
+    pub(crate) fn object_changed(&mut self, monitor: MonitorId, key: &Key, is_gone: bool, item: &Item) {
+        self.registrar.object_changed(monitor, key, is_gone, item);
     }
 
     /// Ends the processes that still run.

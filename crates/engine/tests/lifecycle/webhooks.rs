@@ -296,7 +296,7 @@ fn what_a_hook_writes_beside_takes_effect_but_not_for_a_dry_run() {
 }
 
 fn converting() -> World {
-    let crd = Item::filtered(None, b"{\"strategy\":\"None\"}"[..].into());
+    let crd = Item::filtered(None, b"{\"said\":{\"strategy\":\"None\"}}"[..].into());
     let files = files().module(10, "web").hook("up.sh", CONVERTS);
     world(&files).holds("CustomResourceDefinition", Key::new("", "tabs.example.com"), crd)
 }
@@ -355,7 +355,7 @@ fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_en
         ("tabs.example.com", &json!("Webhook"))
     );
     // What the API server adds is no change, and what somebody else writes is.
-    let changed = |section: &Value| Arc::new(Item::filtered(None, section.to_string().into_bytes().into()));
+    let changed = |section: &Value| shown(section, "helm");
     let monitor = *world.monitors.iter().find(|(_, kind)| *kind == "CustomResourceDefinition").unwrap().0;
     let event = |section: &Value| Event::ObjectChanged {
         key: Key::new("", "tabs.example.com"),
@@ -370,6 +370,92 @@ fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_en
     assert_eq!(told(&world).len(), 2);
     world.after(1, config(200, &[("webEnabled", "false")]));
     assert_eq!(told(&world).last().unwrap(), &("tabs.example.com".to_owned(), None));
+}
+
+/// Returns what a watch shows of an object that was written last by `writer`.
+fn shown(said: &Value, writer: &str) -> Arc<Item> {
+    let writers = json!([
+        {"manager": "addon-operator-webhooks", "operation": "Apply", "time": "2026-01-01T00:00:00Z"},
+        {"manager": writer, "operation": "Update", "time": "2026-01-02T00:00:00Z"},
+    ]);
+    let bytes = json!({"said": said, "writers": writers}).to_string().into_bytes();
+    Arc::new(Item::filtered(None, bytes.into()))
+}
+
+const KIND: &str = "ValidatingWebhookConfiguration";
+
+impl World {
+    /// Shows the operator's configuration as somebody else has left it: with these webhooks, or not at all.
+    fn configuration(&mut self, webhooks: Option<&Value>) {
+        let item = shown(webhooks.unwrap_or(&Value::Null), "kubectl-edit");
+        self.watched(KIND, Key::new("", "ours"), webhooks.is_none(), &item);
+        self.run_for(1_000);
+    }
+
+    /// Returns the webhooks that were told last.
+    fn webhooks_told(&self) -> Value {
+        self.registrations.last().unwrap().validating.clone().unwrap()["webhooks"].clone()
+    }
+
+    fn warnings(&self, text: &str) -> usize {
+        self.noticed(
+            |notice| matches!(notice, engine::Notice::Warned { message, .. } if message.contains(text)),
+        )
+    }
+}
+
+#[test]
+fn a_configuration_that_somebody_edits_or_deletes_is_put_right_at_once_and_who_did_it_is_told() {
+    let mut world = world(&web()).settled();
+    let calm = world.registrations.len();
+    // What the API server adds is no change, and webhooks of others are theirs.
+    let mut more = world.webhooks_told();
+    more[0]["other"] = json!(1);
+    more.as_array_mut().unwrap().push(json!({"name": "theirs.example.com"}));
+    world.configuration(Some(&more));
+    assert_eq!(world.registrations.len(), calm);
+    let mut edited = world.webhooks_told();
+    edited[0]["failurePolicy"] = json!("Ignore");
+    world.configuration(Some(&edited));
+    assert_eq!(world.registrations.len(), calm + 1);
+    assert_eq!(world.webhooks_told()[0]["failurePolicy"], "Fail");
+    let told = "ValidatingWebhookConfiguration ours was changed by kubectl-edit (Update, 2026-01-02T00:00:00Z): it is put right";
+    assert_eq!(world.warnings(told), 1);
+    world.configuration(None);
+    assert_eq!(world.registrations.len(), calm + 2);
+    assert_eq!(world.warnings("ValidatingWebhookConfiguration ours was deleted: it is put right"), 1);
+    // Nobody wants it any more: it may go.
+    world.after(1, config(200, &[("webEnabled", "false")]));
+    let calm = world.registrations.len();
+    world.configuration(None);
+    assert_eq!(world.registrations.len(), calm);
+}
+
+#[test]
+fn two_operators_that_write_one_configuration_are_told_and_do_not_wear_the_api_server_out() {
+    let mut world = world(&web()).settled();
+    let calm = world.registrations.len();
+    let mut edited = world.webhooks_told();
+    edited[0]["failurePolicy"] = json!("Ignore");
+    for _ in 0..600 {
+        world.send_in(1_000, Event::TimerFired);
+        world.run_for(1_001);
+        world.configuration(Some(&edited));
+    }
+    let writes = world.registrations.len() - calm;
+    assert!((6..=12).contains(&writes), "{writes} writes in ten minutes");
+    let told =
+        "ours is changed by kubectl-edit (Update, 2026-01-02T00:00:00Z) again and again: it is put right in";
+    assert!((2..=5).contains(&world.warnings(told)), "{}", world.warnings(told));
+    let failure = world.view().webhooks.failure.clone().unwrap();
+    assert!(failure.to_string().contains("again and again"), "{failure}");
+    // Who stops is forgotten, and the last word is ours.
+    world.run_for(30 * 60_000);
+    assert!(world.view().webhooks.failure.is_none());
+    assert_eq!(world.webhooks_told()[0]["failurePolicy"], "Fail");
+    let calm = world.registrations.len();
+    world.configuration(Some(&edited));
+    assert_eq!(world.registrations.len(), calm + 1);
 }
 
 #[test]

@@ -579,8 +579,11 @@ impl World {
                 self.lease = Some(*record);
                 self.send_in(OTHER, Event::LeaseWritten { run, outcome: Ok(self.lease.clone()) });
             }
-            Effect::RegisterWebhooks { run, .. } => {
+            Effect::RegisterWebhooks { run, registration } => {
                 let outcome = self.registering.pop_front().unwrap_or(Ok(()));
+                if outcome.is_ok() {
+                    self.hold_configurations(&registration);
+                }
                 self.send_in(OTHER, Event::WebhooksRegistered { run, outcome });
             }
             Effect::ServeWebhooks { run } => {
@@ -740,6 +743,20 @@ impl World {
     pub(crate) fn list(&mut self, monitor: MonitorId, kind: &str) {
         let objects = self.objects.get(kind).cloned().unwrap_or_default();
         self.send_in(LIST, Event::Listed { lists: vec![(monitor, objects.into_iter().collect())] });
+    }
+
+    /// Holds what the API server was told of webhooks, for who lists it.
+    fn hold_configurations(&mut self, registration: &WebhookRegistration) {
+        let kinds = [("Validating", &registration.validating), ("Mutating", &registration.mutating)];
+        for (kind, object) in kinds {
+            let objects = self.objects.entry(format!("{kind}WebhookConfiguration")).or_default();
+            objects.clear();
+            if let Some(object) = object {
+                let shown = serde_json::json!({"said": object["webhooks"], "writers": []}).to_string();
+                let key = Key::new("", object["metadata"]["name"].as_str().unwrap());
+                objects.insert(key, Arc::new(Item::filtered(None, shown.into_bytes().into())));
+            }
+        }
     }
 
     /// Changes an object for everybody who watches its kind.
