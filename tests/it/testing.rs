@@ -77,6 +77,17 @@ fn the_tests_of_the_samples_and_examples_pass() {
 }
 
 #[test]
+fn webhooks_in_the_shapes_of_shell_operators_examples_run_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&root().join("tests/it/data/shell-operator/modules"), dir.path());
+    let (code, text) = run(dir.path(), &["modules"]);
+    assert_eq!(code, 0, "{text}");
+    for hook in ["validating", "mutating", "conversion"] {
+        assert!(text.contains(&format!("hooks/{hook}.test.yaml")), "{text}");
+    }
+}
+
+#[test]
 fn what_differs_is_shown_and_nothing_else() {
     let world = Fixture::new();
     let file = "- name: wrong\n  run: beforeHelm\n  expect:\n    valuesPatch:\n    - op: add\n      path: /web/seen\n      value: false\n    log: [hello from nobody]\n\
