@@ -19,7 +19,7 @@ use engine::hook::{HookKind, config};
 use engine::{
     Catalog, Config, ConfigData, ConfigObject, Drift, Effect, ElectionConfig, ElectionMode, EnabledFlag,
     Engine, Event, Failure, FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction,
-    ReleaseOutcome, ReviewId, Scope, Verdict, WebhookCertificate, WebhookClient, WebhookConfig,
+    ReleaseOutcome, Requirement, ReviewId, Scope, Verdict, WebhookCertificate, WebhookClient, WebhookConfig,
 };
 use http_body_util::BodyExt;
 use insta::assert_snapshot;
@@ -192,13 +192,21 @@ impl Operator {
         hook_config: &str,
         script: impl FnMut(&Effect) -> Option<Event> + Send + 'static,
     ) -> Self {
+        Self::of(config, catalog(hook_config), script)
+    }
+
+    fn of(
+        config: Config,
+        catalog: Catalog,
+        script: impl FnMut(&Effect) -> Option<Event> + Send + 'static,
+    ) -> Self {
         let (log, heard) = log::capture();
         let guard = tracing::subscriber::set_default(log);
         let telemetry = Arc::new(Telemetry::new("addon_operator_").unwrap());
         let (inbox, questions, channels) = driver::channels();
         let (stop, shutdown) = watch::channel(false);
         let settings = Config { namespace: "ops".to_owned(), ..config };
-        let engine = Engine::new(settings, catalog(hook_config));
+        let engine = Engine::new(settings, catalog);
         let stage = Stage { telemetry: Arc::clone(&telemetry), script: Box::new(script), revision: 0 };
         let started = vec![
             Event::ConfigChanged { object: ConfigObject::ConfigMap, version: "100".to_owned(), data: None },
@@ -1032,4 +1040,57 @@ async fn nobody_leads() {
     }
     let log = operator.log();
     assert!(log.contains("WARN  Lease ops/leader can't be used, and nobody leads without it"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_module_waits_for_another() {
+    let mut catalog = catalog("beforeHelm: 1");
+    for module in catalog.modules.iter_mut().filter(|module| module.name.as_str() == "web") {
+        Arc::make_mut(module).settings.requires = vec![Requirement { module: "db".into(), version: None }];
+    }
+    let operator = Operator::of(Config::default(), catalog, |_| None);
+    operator.after(60).await;
+    let lacks = "it requires module db, which does not exist";
+    let shown = [
+        ("/status", "Operator is ready".to_owned()),
+        ("/status", "! module web waits for ".to_owned()),
+        ("/status", format!("{lacks}\n      do: bring module db")),
+        ("/why/module/web?output=text", format!("Module web is on, and waits: {lacks}")),
+        ("/queue", lacks.to_owned()),
+        ("/", lacks.to_owned()),
+        // The alert AddonOperatorModuleWaits is made of it.
+        ("/metrics", "addon_operator_module_phase{module=\"web\",phase=\"waiting\"} 1\n".to_owned()),
+        ("/metrics", "addon_operator_module_phase{module=\"api\",phase=\"running\"} 1\n".to_owned()),
+    ];
+    for (path, text) in shown {
+        let answer = operator.get(path).await;
+        assert!(answer.contains(&text), "{path} does not say {text:?}: {answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_h6_a_hook_needs_more_than_it_may_use() {
+    let operator = Operator::start("beforeHelm: 1", |effect| match effect {
+        Effect::RunHook { run, .. } => {
+            let limit =
+                "it needs more memory than the 268435456 bytes that it may use (settings.limits.memory)";
+            let message = format!("module hook 'hooks/a.sh' failed: {limit}");
+            let failure = Failure::new(FailureKind::HookLimit, message).advise("give it more");
+            Some(Event::HookFinished { run: *run, outcome: Err(failure), usage: None })
+        }
+        _ => None,
+    });
+    operator.after(22).await;
+    let limit = "it needs more memory than the 268435456 bytes that it may use (settings.limits.memory)";
+    for path in ["/status", "/why/module/web?output=text", "/why/queue/main?output=text", "/queue", "/"] {
+        let answer = operator.get(path).await;
+        assert!(answer.contains(limit), "{path} does not name the limit: {answer}");
+    }
+    let status = operator.get("/status").await;
+    assert!(status.contains("! module web fails for 22 s"), "{status}");
+    // The alert AddonOperatorModuleFails is made of it.
+    let metrics = operator.get("/metrics").await;
+    let errors = metrics.lines().find(|line| line.starts_with("addon_operator_module_run_errors_total{"));
+    assert!(errors.is_some_and(|line| !line.ends_with(" 0")), "{metrics}");
+    assert!(operator.log().contains(limit), "{}", operator.log());
 }
