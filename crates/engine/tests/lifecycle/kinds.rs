@@ -175,10 +175,9 @@ fn slip_01_a_right_that_comes_a_moment_after_the_operator_is_waited_for() {
 
 #[test]
 fn slip_01_what_a_hook_waits_for_in_vain_is_given_up_after_the_modules() {
-    for (mut world, patience) in [
-        (World::new(&waiting_hook()).without_kind("Thing"), 5),
-        (World::new(&waiting_hook()).without_right("Thing"), 45),
-    ] {
+    for (lacks_kind, patience) in [(true, 5), (false, 45)] {
+        let world = World::new(&waiting_hook());
+        let mut world = if lacks_kind { world.without_kind("Thing") } else { world.without_right("Thing") };
         let is_stuck = |world: &World| world.noticed(|notice| matches!(notice, Notice::Stuck { .. })) > 0;
         let through = if patience == 5 { 0 } else { 5_700 };
         world.run_until(through + patience * 1_000 - 500);

@@ -372,7 +372,7 @@ fn the_end_waits_for_no_delay_and_for_no_kind() {
     let failing = files().global_hook("a.sh", "onStartup: 1");
     let waiting =
         files().module(10, "web").hook("a.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing}]}");
-    let worlds = [
+    let worlds = vec![
         World::new(&failing).fails("global/a.sh", 9).at(2_000, Event::ShutdownRequested),
         World::new(&waiting).without_kind("Thing").at(2_000, Event::ShutdownRequested),
     ];
