@@ -262,11 +262,17 @@ impl Queues {
         found || self.edit_aside(name, change)
     }
 
-    /// Puts `task` first in its queue and records why it does not go on.
+    /// Puts `task` first in its queue and records why it does not go on. What comes between two attempts goes first, also if it
+    /// was queued while this one was under way.
     pub(super) fn put_blocked(&mut self, task: Task, blocked: Blocked) {
         self.counts.add(&task);
         let name = task.head.queue.clone();
-        self.by_name.entry(name.clone()).or_default().tasks.push_front(task);
+        let queue = self.by_name.entry(name.clone()).or_default();
+        if queue.tasks.front().is_some_and(Task::comes_between_attempts) {
+            queue.tasks.insert(1, task);
+            return self.touch(&name);
+        }
+        queue.tasks.push_front(task);
         self.touch(&name);
         self.block(&name, blocked);
     }

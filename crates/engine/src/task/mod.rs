@@ -184,6 +184,11 @@ impl Task {
         self.converge().is_some() || (is_member && !self.is_once())
     }
 
+    /// Returns whether it is done between two attempts of the task at the head: it may be what that lacks.
+    pub(crate) fn comes_between_attempts(&self) -> bool {
+        matches!(self.kind, TaskKind::AddonsCommit)
+    }
+
     /// Returns whether it is work of the start or of the cleanup after the first converge, which no converge replaces.
     fn is_once(&self) -> bool {
         match &self.kind {

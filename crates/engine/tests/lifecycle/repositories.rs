@@ -323,7 +323,8 @@ impl World {
                 digests.iter().filter(|digest| !lost.contains(digest)).cloned().collect();
             self.note_owners();
         }
-        self.send_in(10, Event::BundlesKept { run, outcome });
+        let takes = self.takes_for("keep bundles", 10);
+        self.send_in(takes, Event::BundlesKept { run, outcome });
     }
 
     /// No id is owned twice, and no module.

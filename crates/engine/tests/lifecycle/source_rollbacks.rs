@@ -71,6 +71,21 @@ fn rollbacks(world: &World) -> usize {
 }
 
 #[test]
+fn a_version_makes_way_also_if_it_is_tried_once_more_while_that_is_written() {
+    for writing in (4_900..5_500).step_by(50) {
+        let mut world = ready(|_| {}).takes("keep bundles", writing).takes("web/bad.sh", 200);
+        world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+        world.run_for(120_000);
+        assert_eq!(
+            (lines(&world), loaded(&world)),
+            (vec!["1.0.0 1 Running".to_owned(), "2.0.0 2 RolledBack".to_owned()], digest(1)),
+            "{writing}"
+        );
+        assert_eq!(world.queue("main"), [""; 0], "{writing}");
+    }
+}
+
+#[test]
 fn a_version_that_does_not_run_three_times_makes_way_for_the_one_before() {
     let mut world = ready(|_| {});
     world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));

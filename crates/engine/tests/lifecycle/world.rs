@@ -295,6 +295,11 @@ impl World {
         self
     }
 
+    /// Returns how long something takes, in milliseconds.
+    pub(crate) fn takes_for(&self, what: &str, usual: u64) -> u64 {
+        self.durations.get(what).copied().unwrap_or(usual)
+    }
+
     /// Puts an object into the cluster before anything is listed.
     pub(crate) fn object(mut self, kind: &str, name: &str) -> Self {
         let objects = self.objects.entry(kind.to_owned()).or_default();
