@@ -1,4 +1,5 @@
-//! Module sources under kills: before and after every write of an addition, an update and a deletion. The end is the same.
+//! Module sources under kills: before and after every write of an addition, an update, a version that goes back, and a deletion. The
+//! end is the same.
 
 use std::time::Instant;
 
@@ -19,15 +20,24 @@ const AT_MOST: usize = 40;
 enum Work {
     Add,
     Update,
+    Rollback,
     Delete,
 }
 
+/// How long the operator waits before it tries again what failed, so that a version is given up soon.
+const RETRY: (&str, &str) = ("retry-delay", "20ms");
+
 /// Returns a module `web`: a chart with one ConfigMap.
 fn web(says: &str) -> Vec<u8> {
-    let mut packed = Packed::new();
-    let meta = "id: id-web\nname: web\nversion: 1.0.0\ndescription: A test.\ndisplayName: Web\n";
     let map =
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {says: {{ .Values.web.says }}}\n";
+    version("1.0.0", says, map)
+}
+
+/// Returns a version of it with this template.
+fn version(version: &str, says: &str, map: &str) -> Vec<u8> {
+    let mut packed = Packed::new();
+    let meta = format!("id: id-web\nname: web\nversion: {version}\ndescription: A test.\ndisplayName: Web\n");
     packed.file("meta.yaml", 0o644, meta.as_bytes());
     packed.file("Chart.yaml", 0o644, b"name: web\nversion: 0.1.0\n");
     packed.file("values.yaml", 0o644, format!("web: {{says: {says}}}\n").as_bytes());
@@ -48,8 +58,25 @@ async fn done(world: &World, work: Work) {
             };
             world.settled("platform", is_current).await;
         }
+        Work::Rollback => {
+            let states = |object: &Value| {
+                let lines =
+                    object.pointer("/status/repositories/0/addons").and_then(Value::as_array).cloned();
+                let lines = lines.unwrap_or_default();
+                let state = |line: &Value| format!("{} {}", line["version"], line["module"]["state"]);
+                lines.iter().map(state).collect::<Vec<_>>()
+            };
+            let expected = [r#""1.0.0" "Running""#, r#""2.0.0" "RolledBack""#];
+            world.settled("platform", |object| states(object) == expected).await;
+            world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
+        }
         Work::Delete => world.settled("platform", Value::is_null).await,
     }
+}
+
+/// Returns how the operator is started.
+fn options(world: &World) -> Vec<(&str, &str)> {
+    world.options().into_iter().chain([RETRY]).collect()
 }
 
 /// Returns the names of the Secrets that belong to the release and to the bundles.
@@ -83,8 +110,11 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
     let path = format!("{SOURCES}/platform");
     match work {
         Work::Add => world.apply("platform", &[world.repository.url("/index.yaml")]).await,
-        Work::Update => {
-            world.repository.publish(&[("web", "1.0.0", web("two"))]);
+        Work::Update | Work::Rollback => {
+            let bad = || version("2.0.0", "two", "{{ fail \"this version does not run\" }}\n");
+            let published =
+                if work == Work::Update { ("web", "1.0.0", web("two")) } else { ("web", "2.0.0", bad()) };
+            world.repository.publish(&[published]);
             let raise = json!({"spec": {"reprocessRequest": 1}});
             ok(&world.cluster.server, Method::PATCH, &path, &raise).await;
         }
@@ -93,11 +123,13 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
         }
     }
     let at = (number, moment);
-    let struck = killed(&world.cluster, &world.options(), at, async || done(&world, work).await).await;
-    let (operator, begun) = (world.start().await, Instant::now());
+    let struck = killed(&world.cluster, &options(&world), at, async || done(&world, work).await).await;
+    let (operator, begun) = (world.cluster.start(&options(&world)).await, Instant::now());
     done(&world, work).await;
     // The record is ended last, and bundles that nobody needs any more go when all is done.
     let expected = usize::from(work != Work::Delete);
+    // A version that was given up is registered all the same, so that nobody fetches it again.
+    let kept = expected + usize::from(work == Work::Rollback);
     loop {
         let left = secrets(&world).await;
         let bundles = left.iter().filter(|(name, _)| name.starts_with("addon-operator-bundle-")).count();
@@ -105,7 +137,7 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
         let states: Vec<&str> = records.filter_map(|(_, status)| status.as_str()).collect();
         let deployed = states.iter().filter(|state| **state == "deployed").count();
         let is_pending = states.iter().any(|state| state.starts_with("pending"));
-        if bundles == expected && deployed == expected && !is_pending {
+        if bundles == kept && deployed == expected && !is_pending {
             break;
         }
         assert!(begun.elapsed() < DEADLINE, "{place}: {left:?}");
@@ -141,6 +173,12 @@ async fn a_kill_at_any_write_of_an_addition_changes_no_end() {
 async fn a_kill_at_any_write_of_an_update_changes_no_end() {
     struck_everywhere(Work::Update, Moment::Before).await;
     struck_everywhere(Work::Update, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_a_version_that_goes_back_changes_no_end() {
+    struck_everywhere(Work::Rollback, Moment::Before).await;
+    struck_everywhere(Work::Rollback, Moment::After).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
