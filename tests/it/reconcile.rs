@@ -222,7 +222,7 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
         ("/queue", "it is no JSON"),
         ("/status", "it is no JSON"),
         ("/journal", "it is no JSON"),
-        ("/why/queue/global%2Fwebsites.sh%2Fwebsite", "is failing"),
+        ("/why/queue/global%2Fwebsites.sh%2Fwebsite", "its first task failed"),
         ("/", "Website ops/"),
     ] {
         let port = world.operator.port.to_string();
