@@ -13,7 +13,8 @@ use crate::reconcile::Step;
 
 impl Controller {
     /// Adds the finalizer, if that was not done to the object as it is seen.
-    pub(super) fn add_finalizer(&mut self, cx: &mut Context, key: &Key, finalizer: &str) -> Go {
+    pub(super) fn add_finalizer(&mut self, cx: &mut Context, key: &Key) -> Go {
+        let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
         let (Some(parent), Some(state)) = (self.parent(key), self.keys.get(key)) else {
             return Go::Stop(Pass::Idle, Step::Done);
         };

@@ -103,9 +103,9 @@ impl Controller {
     fn begin(&mut self, around: &mut Surroundings<'_, '_>, key: &Key) -> Go {
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let (is_finalize, generation) = (parent.metadata.is_deleting(), parent.metadata.generation);
-        let finalizer = self.binding.finalizer.clone();
-        let finalizer = finalizer.as_deref();
+        let finalizer = self.binding.finalizer.as_deref();
         let has_finalizer = finalizer.is_some_and(|name| parent.metadata.has_finalizer(name));
+        let lacks_finalizer = finalizer.is_some() && !has_finalizer;
         let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
         if is_finalize && (!has_finalizer || is_released) {
             return Go::Stop(Pass::Idle, Step::Done);
@@ -119,8 +119,8 @@ impl Controller {
         if let Some(go) = self.held_up(around.config, around.lower.cx, key, obstacle) {
             return go;
         }
-        if let Some(finalizer) = finalizer.filter(|_| !has_finalizer) {
-            return self.add_finalizer(around.lower.cx, key, finalizer);
+        if lacks_finalizer {
+            return self.add_finalizer(around.lower.cx, key);
         }
         if let Some(rest) = self.slowed(around.config, around.lower.cx.now, around.head.task, key) {
             return rest;
