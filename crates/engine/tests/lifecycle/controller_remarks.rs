@@ -6,9 +6,9 @@ use engine::snapshot::Key;
 use engine::view::{Format, status, why};
 use serde_json::{Value, json};
 
-use crate::build::{Files, files};
+use crate::build::Files;
 use crate::control_plane::{ControlPlane, Hook, TERMINATING};
-use crate::controllers::{controller, site, sites};
+use crate::controllers::{controller, follower, site, sites, team};
 
 const FORMAT: Format<'_> = Format { show: &|text| text.to_owned(), at: &|_| String::new() };
 
@@ -92,18 +92,15 @@ fn a_hook_that_makes_another_child_each_time_is_slowed_down() {
 
 #[test]
 fn a_hook_that_follows_what_others_change_is_not_slowed_down() {
-    const FOLLOWS: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
-        children: [{apiVersion: v1, kind: ConfigMap}], related: [{name: all, apiVersion: v1, kind: Team, parentLabel: example.com/site}]}]";
     #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
     fn hook(context: &Value) -> Result<Value, &'static str> {
         Ok(json!({"children": [map("x", &context["related"]["all"].to_string())]}))
     }
-    let mut plane = started(&files().global_hook("site.sh", FOLLOWS), hook);
+    let mut plane = started(&follower(), hook);
     site(&mut plane, "a", json!({}));
     plane.run_for(1);
     for number in 0..100 {
-        let team = json!({"metadata": {"name": "t", "namespace": "ns", "labels": {"example.com/site": "a"}}, "spec": number});
-        plane.put(&("Team".to_owned(), Key::new("ns", "t")), team);
+        team(&mut plane, number);
         plane.run_for_millis(20);
     }
     plane.run_for(1);

@@ -59,6 +59,19 @@ pub(crate) fn site(plane: &mut ControlPlane, name: &str, spec: Value) {
     plane.put(&address, object);
 }
 
+/// A controller that is shown the Teams of its object, which others change.
+pub(crate) fn follower() -> Files {
+    const FOLLOWS: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
+        children: [{apiVersion: v1, kind: ConfigMap}], related: [{name: all, apiVersion: v1, kind: Team, parentLabel: example.com/site}]}]";
+    files().global_hook("site.sh", FOLLOWS)
+}
+
+/// Changes the Team of the object `a`.
+pub(crate) fn team(plane: &mut ControlPlane, number: u64) {
+    let team = json!({"metadata": {"name": "t", "namespace": "ns", "labels": {"example.com/site": "a"}}, "spec": number});
+    plane.put(&("Team".to_owned(), Key::new("ns", "t")), team);
+}
+
 fn started() -> ControlPlane {
     let mut plane = ControlPlane::new(&controller(), sites);
     plane.run_for(1);
@@ -486,17 +499,14 @@ fn that_somebody_else_was_faster_is_no_failure() {
 
 #[test]
 fn a_finalizer_that_is_not_seen_yet_is_not_written_again() {
-    const FOLLOWS: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
-        children: [{apiVersion: v1, kind: ConfigMap}], related: [{name: all, apiVersion: v1, kind: Team, parentLabel: example.com/site}]}]";
-    let mut plane = ControlPlane::new(&files().global_hook("site.sh", FOLLOWS), sites);
+    let mut plane = ControlPlane::new(&follower(), sites);
     plane.run_for(1);
     plane.watch_lag = 20;
     site(&mut plane, "a", json!({"maps": ["x"]}));
     // The write was answered, the watch does not show it yet, and something else wakes the key.
     for number in 0..10 {
         plane.run_for_millis(5);
-        let team = json!({"metadata": {"name": "t", "namespace": "ns", "labels": {"example.com/site": "a"}}, "spec": number});
-        plane.put(&("Team".to_owned(), Key::new("ns", "t")), team);
+        team(&mut plane, number);
     }
     plane.run_for_millis(200);
     assert_eq!((plane.children("a"), plane.conflicts), (vec!["x"], 0));

@@ -671,7 +671,7 @@ impl World {
                 let answer = || self.answers.as_ref().map_or(Ok(true), |answers| answers(name, &values));
                 let verdict = |enabled| Verdict { enabled, reason: None };
                 let outcome = planned.unwrap_or_else(|| answer().map(verdict).map_err(failure));
-                let takes = self.durations.get(&format!("script {name}")).copied().unwrap_or(SCRIPT);
+                let takes = self.takes_for(&format!("script {name}"), SCRIPT);
                 self.send_in(takes, Event::ScriptFinished { run, outcome, usage: None });
             }
             Effect::RunHook { run, hook, labels, contexts, .. } => {
@@ -688,7 +688,7 @@ impl World {
                 }
                 let name = hook.id.to_string();
                 let outcome = self.hooks.get_mut(&name).and_then(VecDeque::pop_front);
-                let takes = self.durations.get(&name).copied().unwrap_or(HOOK);
+                let takes = self.takes_for(&name, HOOK);
                 let outcome = outcome.unwrap_or_else(|| Ok(HookOutput::default()));
                 self.send_in(takes, Event::HookFinished { run, outcome, usage: None });
             }
@@ -965,7 +965,7 @@ impl World {
                 Ok(ReleaseOutcome { action, revision, checksum, changed, taken_over })
             }
         };
-        let takes = self.durations.get(&format!("release {}", module.name)).copied().unwrap_or(RELEASE);
+        let takes = self.takes_for(&format!("release {}", module.name), RELEASE);
         self.send_in(takes, Event::ReleaseFinished { run, outcome });
     }
 
