@@ -7,18 +7,15 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use addon_operator::app::{self, Outcome, Surroundings};
-use addon_operator::config::{Environment, OptionSources, Settings};
-use addon_operator::fence::Fence;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::operator::Running;
 use super::stand_in::StandIn;
 
 /// How long a fact is waited for before the test fails.
@@ -32,19 +29,6 @@ struct World {
     /// The namespace of the clusters, and what the names of all others begin with.
     home: String,
     stand_in: JoinHandle<()>,
-}
-
-struct Running {
-    port: u16,
-    shutdown: watch::Sender<bool>,
-    operator: JoinHandle<anyhow::Result<Outcome>>,
-}
-
-impl Running {
-    async fn stop(self) {
-        self.shutdown.send_replace(true);
-        assert_eq!(self.operator.await.unwrap().unwrap(), Outcome::Done);
-    }
 }
 
 /// Copies a directory.
@@ -92,35 +76,8 @@ impl World {
     /// Starts an operator. These are values of modules in its `ConfigMap`.
     async fn start(&self, values: &[(&str, &str)]) -> Running {
         self.configure(values).await;
-        let path = |name: &str| self.dir.path().join(name).to_string_lossy().into_owned();
-        let flags = [
-            ("modules-dir", path("modules")),
-            ("global-hooks-dir", path("global-hooks")),
-            ("tmp-dir", path("tmp")),
-            ("source-dir", path("sources")),
-            ("debug-unix-socket", path("socket")),
-            ("namespace", format!("{}-ops", self.home)),
-            ("prometheus-listen-address", "127.0.0.1".to_owned()),
-            ("prometheus-listen-port", "0".to_owned()),
-        ];
-        let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
-        let settings = Settings::new(&OptionSources::new(flags, Environment::default())).unwrap();
-        let (shutdown, ended) = watch::channel(false);
-        let around = Surroundings {
-            settings,
-            environment: Environment::default().with("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            patcher: self.client.clone(),
-            client: self.client.clone(),
-            request_metrics: app::request_metrics(),
-            fence: Fence::none(),
-            api_server: None,
-            once: false,
-            any_port: true,
-            shutdown: ended,
-        };
-        let (told, mut listening) = mpsc::unbounded_channel();
-        let operator = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
-        let port = listening.recv().await.unwrap().port();
+        let namespace = format!("{}-ops", self.home);
+        let running = Running::start(&self.client, self.dir.path(), &namespace, &[]).await;
         let definitions = self.api("apiextensions.k8s.io", "v1", "CustomResourceDefinition", None);
         for kind in ["hostedclusters", "nodepools"] {
             let name = format!("{kind}.hypershift.openshift.io");
@@ -130,7 +87,7 @@ impl World {
             })
             .await;
         }
-        Running { port, shutdown, operator }
+        running
     }
 
     async fn configure(&self, values: &[(&str, &str)]) {

@@ -10,6 +10,7 @@
 )]
 
 mod hosted_clusters;
+mod operator;
 mod random;
 mod sources;
 mod stand_in;

@@ -6,9 +6,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use addon_operator::app::{self, Outcome, Surroundings};
-use addon_operator::config::{Environment, OptionSources, Settings};
-use addon_operator::fence::Fence;
 use addon_operator::source::crds;
 use http::{Method, Request};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
@@ -16,8 +13,8 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+
+use super::operator::Running;
 
 const GROUP: &str = "/apis/addons.kyma-project.io/v1alpha1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -102,19 +99,6 @@ struct World {
     /// What all names begin with.
     name: String,
     repository: Repository,
-}
-
-/// An operator that runs.
-struct Running {
-    shutdown: watch::Sender<bool>,
-    operator: JoinHandle<anyhow::Result<Outcome>>,
-}
-
-impl Running {
-    async fn stop(self) {
-        self.shutdown.send_replace(true);
-        assert_eq!(self.operator.await.unwrap().unwrap(), Outcome::Done);
-    }
 }
 
 impl World {
@@ -237,40 +221,13 @@ impl World {
     }
 
     async fn start(&self) -> Running {
-        let path = |name: &str| self.dir.path().join(name).to_string_lossy().into_owned();
-        let flags = [
-            ("modules-dir", path("modules")),
-            ("global-hooks-dir", path("global-hooks")),
-            ("tmp-dir", path("tmp")),
-            ("source-dir", path("sources")),
-            ("debug-unix-socket", path("socket")),
-            ("namespace", self.operator()),
-            ("prometheus-listen-address", "127.0.0.1".to_owned()),
-            ("prometheus-listen-port", "0".to_owned()),
-            ("retry-delay", "100ms".to_owned()),
-            ("source-allow", "127.0.0.1".to_owned()),
-            ("source-develop", "true".to_owned()),
-            ("source-relist", "1s".to_owned()),
+        let more = [
+            ("retry-delay", "100ms"),
+            ("source-allow", "127.0.0.1"),
+            ("source-develop", "true"),
+            ("source-relist", "1s"),
         ];
-        let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
-        let settings = Settings::new(&OptionSources::new(flags, Environment::default())).unwrap();
-        let (shutdown, ended) = watch::channel(false);
-        let around = Surroundings {
-            settings,
-            environment: Environment::default().with("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            patcher: self.client.clone(),
-            client: self.client.clone(),
-            request_metrics: app::request_metrics(),
-            fence: Fence::none(),
-            api_server: None,
-            once: false,
-            any_port: true,
-            shutdown: ended,
-        };
-        let (told, mut listening) = mpsc::unbounded_channel();
-        let operator = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
-        listening.recv().await.unwrap();
-        Running { shutdown, operator }
+        Running::start(&self.client, self.dir.path(), &self.operator(), &more).await
     }
 
     /// Removes what tests of other worlds would see, too.
