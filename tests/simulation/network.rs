@@ -356,19 +356,19 @@ const WATCHES: [&str; 11] = [
     "/gadgets",
 ];
 
-/// Returns a watch whose lines come a little late.
+/// Returns a watch whose lines come a little late, and its end as well.
 ///
-/// A change wakes the watches of a table in no certain order. As no two of them are late by the same time, the order
-/// in which the operator sees it is the same each time all the same.
+/// A change wakes the watches of a table in no certain order, and so does the end of all of them. As no two of them are
+/// late by the same time, the order in which the operator sees it is the same each time all the same.
 fn late_watch(answer: Response<Body>, seed: Seed, question: String) -> Response<Body> {
     let (head, body) = answer.into_parts();
     let own = WATCHES.iter().position(|part| question.contains(part)).unwrap_or(WATCHES.len()) as u64 * 3 + 1;
     let lines = stream::unfold((Box::pin(body.into_data_stream()), 0), move |(mut inner, nth)| {
         let more = 32 * seed.between(&question, nth, 0, 5);
         async move {
-            let chunk = inner.next().await?;
+            let chunk = inner.next().await;
             sleep(Duration::from_millis(own + more)).await;
-            Some((chunk, (inner, nth + 1)))
+            Some((chunk?, (inner, nth + 1)))
         }
     });
     Response::from_parts(head, Body::from_stream(lines))
