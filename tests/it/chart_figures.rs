@@ -93,7 +93,8 @@ async fn figures_of_large_indexes() {
             println!(
                 "index of {megabytes} MB, {kept}: {took:?} (the request {fetched:.2} s), {peak} KiB above idle ({idle} KiB)"
             );
-            assert!(took < Duration::from_secs(seconds * 10), "{took:?}");
+            assert!(took < Duration::from_secs(seconds), "{took:?}");
+            assert!(peak < 24 << 10, "{peak} KiB");
         }
     }
 }
@@ -139,16 +140,29 @@ async fn runs(program: &Program, module: &str) -> (f64, f64) {
     (sum, program.metric_of("addon_operator_module_run_seconds_count", &of).await)
 }
 
-/// Returns how long an unchanged run of a module takes, in milliseconds.
-async fn unchanged_run(world: &World, program: &Program, module: &str) -> f64 {
-    let before = runs(program, module).await;
-    for number in 1..=RUNS {
-        run(world, module);
-        let is_done = async || runs(program, module).await.1 >= before.1 + f64::from(number);
-        server::until_asked("the run", is_done).await;
+/// Returns how long an unchanged run of each module takes, in milliseconds. They take turns: what else the machine does hits both.
+async fn unchanged_runs<const MODULES: usize>(
+    world: &World,
+    program: &Program,
+    modules: [&str; MODULES],
+) -> [f64; MODULES] {
+    let mut before = [(0.0, 0.0); MODULES];
+    for (before, module) in before.iter_mut().zip(modules) {
+        *before = runs(program, module).await;
     }
-    let after = runs(program, module).await;
-    (after.0 - before.0) * 1_000.0 / (after.1 - before.1)
+    for number in 1..=RUNS {
+        for (before, module) in before.iter().zip(modules) {
+            run(world, module);
+            let is_done = async || runs(program, module).await.1 >= before.1 + f64::from(number);
+            server::until_asked("the run", is_done).await;
+        }
+    }
+    let mut each = [0.0; MODULES];
+    for ((each, before), module) in each.iter_mut().zip(before).zip(modules) {
+        let after = runs(program, module).await;
+        *each = (after.0 - before.0) * 1_000.0 / (after.1 - before.1);
+    }
+    each
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,21 +179,33 @@ async fn figures_of_a_hundred_charts() {
     }
     let took = begun.elapsed();
     println!("100 Charts with one version: {took:?}");
-    assert!(took < Duration::from_mins(1), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
 
     world.cluster.settled("named", |map| !map.is_null()).await;
-    let of_catalogue = unchanged_run(&world, &program, "named").await;
-    let of_directory = unchanged_run(&world, &program, "held").await;
+    let [of_catalogue, of_directory] = unchanged_runs(&world, &program, ["named", "held"]).await;
     println!("an unchanged run: {of_catalogue:.2} ms from a package, {of_directory:.2} ms from a directory");
-    assert!(of_catalogue < of_directory + 20.0, "{of_catalogue} {of_directory}");
+    assert!(of_catalogue < of_directory + 0.2, "{of_catalogue} {of_directory}");
 
-    world.repository.asked();
+    // Events are written at leisure.
     let count = async || program.metric("addon_operator_kubernetes_client_request_result_total").await;
-    let requests = count().await;
+    let mut requests = count().await;
+    loop {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let now = count().await;
+        if now - requests < 2.0 {
+            break;
+        }
+        requests = now;
+        assert!(begun.elapsed() < Duration::from_mins(5), "{requests} requests, and no end");
+    }
+    println!("it rests {:?} after the first apply, {requests} requests", begun.elapsed());
+    world.repository.asked();
     tokio::time::sleep(Duration::from_secs(30)).await;
+    let asked = world.repository.asked();
     println!(
         "idle for 30 s: {} requests to the repository, {} to the API server",
-        world.repository.asked().len(),
+        asked.len(),
         count().await - requests
     );
+    assert!(asked.is_empty(), "{asked:?}");
 }
