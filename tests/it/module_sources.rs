@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    async fn without_kinds() -> Self {
+    pub(crate) async fn without_kinds() -> Self {
         let cluster = Cluster::new().await;
         let repository = Repository::tls(&["localhost"]).await;
         let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
@@ -135,6 +135,17 @@ async fn kinds_that_are_installed_later_are_noticed_without_a_restart() {
     world.apply("platform", &[world.repository.url("/index.yaml")]).await;
     world.settled("platform", |object| phase(object) == "Ready").await;
     operator.stop().await;
+}
+
+#[test]
+fn the_installation_has_the_kinds_that_the_program_prints() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/install/05-crds.yaml");
+    let installed = std::fs::read_to_string(path).unwrap();
+    // An API server drops the fields of a spec that its kind does not know.
+    assert!(
+        installed == addon_operator::source::CRDS,
+        "examples/install/05-crds.yaml is not up to date: cp src/source/crds.yaml examples/install/05-crds.yaml"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
