@@ -14,6 +14,7 @@ mod crds;
 mod fetch;
 mod git;
 mod keys;
+mod links;
 mod mirror;
 mod pack;
 mod publish;

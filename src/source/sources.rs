@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::cache::Cache;
 use super::fetch::{Fetcher, blocking};
 use super::secrets::Secrets;
-use super::store::Store;
+use super::store::{DiskError, Store};
 use crate::remote::http::HttpClient;
 use crate::remote::{AuthoritiesError, Connector, FetchMetrics, Trust};
 
@@ -167,9 +167,26 @@ impl Sources {
         if !problems.is_empty() {
             return Err(StoreError::Bundles(problems));
         }
+        self.prepare(registry, lost).await?;
         self.secrets.write_registry(registry).await.map_err(StoreError::Registry)?;
         self.store.named(digests.iter());
         Ok(())
+    }
+
+    /// Makes what the next commit needs of the disk, before anything is registered.
+    async fn prepare(&self, registry: &Registry, lost: &[Digest]) -> Result<(), StoreError> {
+        let links = registry.links(&lost.iter().cloned().collect());
+        let store = Arc::clone(&self.store);
+        let problems = blocking(move || store.prepare(&links)).await.map_err(StoreError::Registry)?;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let place = self.store.path().display();
+        let told = |error: DiskError| {
+            let Failure { kind, message, .. } = error.failure();
+            Failure::new(kind, format!("the link to the bundle can't be kept in {place}: {message}"))
+        };
+        Err(StoreError::Bundles(problems.into_iter().map(|(digest, error)| (digest, told(error))).collect()))
     }
 
     /// Removes all bundles but those of the registry and `others`, from the cluster and from the store directory.

@@ -6,6 +6,7 @@
 //! blobs/<sha256>/bundle/        what was in it
 //! blobs/<sha256>/tree           a digest of bundle/, written last
 //! active/<NNN>-<name>           a link to ../blobs/<sha256>/bundle
+//! active/.next-<NNN>-<name>     the link that takes the place of that one with the next commit
 //! staging/                      what is not complete, emptied at the start
 //! ```
 //!
@@ -17,9 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink,
-};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +28,7 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::archive::{self, ArchiveError};
+use super::links::{BLOBS, BUNDLE, Links};
 use super::tree;
 use crate::directory_trust::{Trust, judge};
 use crate::file_lock::{FileLock, HANDOVER};
@@ -36,11 +36,9 @@ use crate::regular_file;
 use crate::remote::http::Sink;
 
 const LOCK: &str = "lock";
-const BLOBS: &str = "blobs";
 pub(super) const ACTIVE: &str = "active";
 const STAGING: &str = "staging";
 const PACKED: &str = "packed.tgz";
-const BUNDLE: &str = "bundle";
 const TREE: &str = "tree";
 
 /// Why the store directory can't be used.
@@ -394,36 +392,37 @@ impl Store {
         Ok(blob.join(BUNDLE))
     }
 
-    /// Makes the links say exactly this. Each is replaced by one rename.
-    pub(super) fn link(&self, links: &[ModuleLink]) -> Result<(), DiskError> {
-        if links.is_empty() && !self.path.exists() {
+    fn links(&self) -> Links {
+        Links { directory: self.active() }
+    }
+
+    /// Makes the links that are missing, so that a disk that is full says so before anything is registered. Returns the bundles
+    /// whose links could not be made, and why.
+    pub(super) fn prepare(&self, all: &[ModuleLink]) -> Vec<(Digest, DiskError)> {
+        let links = self.links();
+        let make = |link: &ModuleLink| {
+            self.open()?;
+            links.make(link).map_err(|source| DiskError::Io { path: links.directory.clone(), source })
+        };
+        let missing = links.missing(all).into_iter();
+        let problems = missing.filter_map(|link| Some((link.digest.clone(), make(link).err()?))).collect();
+        links.clear(all);
+        problems
+    }
+
+    /// Makes the links in force say exactly this.
+    pub(super) fn link(&self, all: &[ModuleLink]) -> Result<(), DiskError> {
+        if all.is_empty() && !self.path.exists() {
             return Ok(());
         }
         self.open()?;
-        let active = self.active();
-        let io = |source| DiskError::Io { path: active.clone(), source };
-        let mut names = BTreeSet::new();
-        for link in links {
+        for link in all {
             if self.bundle(&link.digest)?.is_none() {
                 return Err(DiskError::Missing { path: self.path.clone(), digest: link.digest.clone() });
             }
-            let name = format!("{:03}-{}", link.order, link.name);
-            let target = PathBuf::from("..").join(BLOBS).join(link.digest.hex()).join(BUNDLE);
-            if fs::read_link(active.join(&name)).ok().as_ref() != Some(&target) {
-                let dir = tempfile::tempdir_in(self.path.join(STAGING)).map_err(io)?;
-                let new = dir.path().join("link");
-                symlink(&target, &new).map_err(io)?;
-                fs::rename(&new, active.join(&name)).map_err(io)?;
-            }
-            names.insert(name);
         }
-        for entry in fs::read_dir(&active).map_err(io)? {
-            let entry = entry.map_err(io)?;
-            if !entry.file_name().to_str().is_some_and(|name| names.contains(name)) {
-                fs::remove_file(entry.path()).map_err(io)?;
-            }
-        }
-        Ok(())
+        let links = self.links();
+        links.replace(all).map_err(|source| DiskError::Io { path: links.directory, source })
     }
 
     /// Notes that somebody named these bundles: from now on that one says whether they stay.
@@ -443,7 +442,7 @@ impl Store {
         let blobs = self.path.join(BLOBS);
         let io = |source| DiskError::Io { path: blobs.clone(), source };
         let mut stays: BTreeSet<String> = keep.iter().map(|digest| digest.hex().to_owned()).collect();
-        stays.extend(self.linked().map_err(io)?);
+        stays.extend(self.links().digits().map_err(io)?);
         let mut state = self.state();
         stays.extend(state.pins.keys().chain(&state.fresh).map(|digest| digest.hex().to_owned()));
         let pins: BTreeSet<Digest> = state.pins.keys().cloned().collect();
@@ -460,17 +459,6 @@ impl Store {
         }
         drop(state);
         gone.close().map_err(io)
-    }
-
-    /// Returns the digests of bundles that links lead to.
-    fn linked(&self) -> io::Result<BTreeSet<String>> {
-        let mut linked = BTreeSet::new();
-        for entry in fs::read_dir(self.active())? {
-            let target = fs::read_link(entry?.path())?;
-            let digest = target.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-            linked.extend(digest.map(str::to_owned));
-        }
-        Ok(linked)
     }
 }
 

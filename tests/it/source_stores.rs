@@ -172,6 +172,38 @@ async fn a_right_that_is_missing_is_named() {
 }
 
 #[tokio::test]
+async fn a_disk_that_takes_no_link_is_told_before_anything_is_registered() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let of = spec(&[repository.url("/index.yaml")]);
+    repository.publish(&[("web", "1.0.0", module("web", "1.0.0", "hello"))]);
+    let web = bundle(&sources.fetch(&key(), &of).await.unwrap());
+    // What can't be replaced by a link.
+    let in_the_way = world.directory().join("active/.next-001-web");
+    fs::create_dir(&in_the_way).unwrap();
+    fs::write(in_the_way.join("file"), "").unwrap();
+    let Err(StoreError::Bundles(problems)) = sources.keep(&registry(from_ref(&web)), &[]).await else {
+        panic!()
+    };
+    let [(digest, failure)] = problems.as_slice() else { panic!("{problems:?}") };
+    assert_eq!((digest, failure.kind), (&web.digest, engine::FailureKind::Storage));
+    let begins = format!("the link to the bundle can't be kept in {}: ", world.directory().display());
+    assert!(failure.message.starts_with(&begins) && failure.message.ends_with("--source-dir"), "{failure}");
+    assert!(!secrets(&world).await.contains(&"addon-operator-sources".to_owned()), "nothing is registered");
+    fs::remove_dir_all(&in_the_way).unwrap();
+    sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
+    assert!(in_the_way.is_symlink() && says(&world).is_empty(), "made, and not in force");
+    sources.link(registry(from_ref(&web)).links(&BTreeSet::new())).await.unwrap();
+    assert!(says(&world).contains("hello"));
+    assert_eq!(world.count("active"), 1);
+    // What came to nothing is cleared away with the next registration.
+    std::os::unix::fs::symlink("nowhere", world.directory().join("active/.next-001-old")).unwrap();
+    sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
+    assert_eq!(world.count("active"), 1);
+}
+
+#[tokio::test]
 async fn bundles_that_nobody_lists_go_and_those_of_a_fetch_in_flight_stay() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;

@@ -294,6 +294,8 @@ impl Sources {
                 self.write_registry(modules, cx, key, keeping)
             }
             Err(StoreError::Bundles(problems)) if is_first => {
+                let is_of_disk = |(_, failure): &(_, Failure)| failure.kind == FailureKind::Storage;
+                keeping.assessment.is_unstored |= problems.iter().any(is_of_disk);
                 let told = |(digest, failure): (_, Failure)| (digest, failure.to_string());
                 keeping.assessment.not_kept(&problems.into_iter().map(told).collect(), None);
                 self.write_registry(modules, cx, key, keeping)

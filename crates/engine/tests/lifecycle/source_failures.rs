@@ -1,10 +1,10 @@
 //! What of a source stays when it fails: its modules, its ids and what its status says about both.
 
-use engine::{AddonReason, Config};
+use engine::{AddonReason, Config, Failure, FailureKind, StoreError};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
-use crate::repositories::{addon, broken, config, sourced, sourced_with, unreachable_index, with_id};
+use crate::repositories::{addon, broken, config, digest, sourced, sourced_with, unreachable_index, with_id};
 use crate::world::World;
 
 const URL: &str = "https://repo/index.yaml";
@@ -208,6 +208,24 @@ fn nothing_is_removed_because_the_disk_is_full_and_it_is_tried_again_after_the_r
     world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
     world.run_for(500_000);
     assert_eq!(world.phase("a"), "Failed");
+    world.run_for(800_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+}
+
+#[test]
+fn a_disk_that_fills_before_a_bundle_is_registered_removes_nothing() {
+    let mut world = ready();
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    let full = || StoreError::Bundles(vec![(digest(2), Failure::new(FailureKind::Storage, "it is full"))]);
+    world.repositories.keeping.push_back(full());
+    world.edits("a", |spec| spec["failurePolicy"] = json!("Remove"));
+    let trace = world.run_for(5_000);
+    assert_eq!(world.phase("a"), "Failed");
+    assert_eq!(world.problems("a")[0], "RegisteringError: it is full");
+    assert_eq!(world.states("a"), ["web Retained"]);
+    assert!(!trace.contains("uninstall") && !trace.contains("load modules"), "{trace}");
+    assert!(world.deployed.contains_key("web"));
     world.run_for(800_000);
     assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
 }
