@@ -251,7 +251,9 @@ impl Telemetry {
                 self.metrics.addons_rolled_back.count(&[module.as_str()]);
                 tracing::warn!(module = module.as_str(), "{message}");
             }
-            Notice::SourceChanged { is_ready: true, message } => tracing::info!("{message}"),
+            Notice::SourceChanged { is_ready: true, message } | Notice::SourceReleases { message } => {
+                tracing::info!("{message}");
+            }
             Notice::SourceChanged { is_ready: false, message } => tracing::warn!("{message}"),
             Notice::ReviewAnswered { binding, webhook, outcome, took } => {
                 let labels = [binding, &*webhook, outcome.as_str()];

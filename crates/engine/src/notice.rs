@@ -274,6 +274,11 @@ pub enum Notice {
         /// One line that says which, and why.
         message: String,
     },
+    /// Something was done because a configuration of sources lets go of its addons: it is being deleted, or brings others.
+    SourceReleases {
+        /// One line that says what.
+        message: String,
+    },
     /// Something is not as it should be, but nothing stops.
     Warned {
         /// Whose it is.

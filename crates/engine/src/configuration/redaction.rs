@@ -62,6 +62,7 @@ impl Configuration {
             // What repositories and the API server say about bundles: no value is read for that, and there may be thousands of
             // modules.
             | Notice::SourceChanged { .. }
+            | Notice::SourceReleases { .. }
             | Notice::SourcesAbsent { .. }
             | Notice::Stuck { .. }
             | Notice::TaskFinished { failure: None, .. }

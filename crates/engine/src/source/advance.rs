@@ -19,6 +19,7 @@ use crate::effect::Effect;
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
 use crate::module::Modules;
+use crate::notice::Notice;
 use crate::reconcile::Step;
 
 impl Sources {
@@ -434,6 +435,10 @@ impl Sources {
                 .filter(|other| other.phase() == SourcePhase::Failed)
                 .and_then(|other| other.object.as_ref());
             if let Some(object) = object {
+                let message = format!(
+                    "{next} may try again, since {key} lets addons go: its spec.reprocessRequest is raised"
+                );
+                cx.notify(Notice::SourceReleases { message });
                 break Some(Ok(patches::bump(cx, key, &next, object)));
             }
             rest.remove(&next);

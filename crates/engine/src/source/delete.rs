@@ -13,6 +13,7 @@ use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey};
 use crate::context::Context;
 use crate::module::{Modules, Phase};
 use crate::name::ModuleName;
+use crate::notice::Notice;
 use crate::reconcile::Step;
 
 impl Sources {
@@ -53,6 +54,7 @@ impl Sources {
                 if let Some(step) = self.await_removals(modules, cx, key) {
                     return Go::Stop(Pass::Deleting(DeletePass::Removing), step);
                 }
+                self.tell_removed(cx, key);
                 self.choose_bumps(key);
                 on(DeletePass::Bumping)
             }
@@ -80,6 +82,8 @@ impl Sources {
                 if let Some(object) = object {
                     object.finalizers.clear();
                 }
+                let message = format!("{key} is deleted: its finalizer is removed");
+                cx.notify(Notice::SourceReleases { message });
                 leave(Step::Done)
             }
         }
@@ -108,6 +112,17 @@ impl Sources {
         }
         let step = self.keep(cx, change);
         Go::Stop(Pass::Deleting(DeletePass::Keeping), step)
+    }
+
+    /// Tells in the log that the modules of a configuration that is being deleted are removed, or go on.
+    fn tell_removed(&self, cx: &mut Context, key: &SourceKey) {
+        let source = self.known.get(key).filter(|source| !source.is_bumped);
+        let Some(object) = source.and_then(|source| source.object.as_ref()) else { return };
+        let what = match object.spec.deletion_policy {
+            DeletionPolicy::Delete => "what it brought is removed",
+            DeletionPolicy::Retain => "what it brought goes on",
+        };
+        cx.notify(Notice::SourceReleases { message: format!("{key} is being deleted: {what}") });
     }
 
     /// Waits for the removal of the modules that are left, and says so in the status; `None` if none is.

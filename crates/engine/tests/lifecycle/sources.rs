@@ -273,6 +273,15 @@ fn a13_what_could_not_be_fetched_is_fetched_ever_more_seldom_without_a_write() {
     assert_eq!(world.phase("a"), "Ready");
 }
 
+/// Returns what the log says of configurations that let addons go.
+fn releases(world: &World) -> Vec<String> {
+    let message = |notice: &Notice| {
+        let Notice::SourceReleases { message } = notice else { return None };
+        Some(message.clone())
+    };
+    world.notices.iter().filter_map(message).collect()
+}
+
 #[test]
 fn a14_a18_a_deletion_removes_then_bumps_those_that_failed_then_goes() {
     let mut world = ready();
@@ -296,6 +305,15 @@ fn a14_a18_a_deletion_removes_then_bumps_those_that_failed_then_goes() {
     let expected =
         ["a a status Pending", "a b reprocessRequest 1", "a d reprocessRequest 1", "a a finalizers []"];
     assert_eq!(writes[..4], expected);
+    // The log tells of the same order.
+    let removed = "ClusterAddonsConfiguration a is being deleted: what it brought is removed";
+    let raised = |name: &str| {
+        format!(
+            "ClusterAddonsConfiguration {name} may try again, since ClusterAddonsConfiguration a lets addons go: its spec.reprocessRequest is raised"
+        )
+    };
+    let gone = "ClusterAddonsConfiguration a is deleted: its finalizer is removed";
+    assert_eq!(releases(&world), [removed, &raised("b"), &raised("d"), gone]);
     assert!(!world.repositories.objects.contains_key("a"));
     assert_eq!((world.phase("b").as_str(), world.states("b")), ("Ready", vec!["web Running".to_owned()]));
 }
