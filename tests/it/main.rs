@@ -79,6 +79,7 @@ mod ship;
 mod soak;
 mod source_alerts;
 mod source_archives;
+mod source_behaviours;
 mod source_fetches;
 mod source_kills;
 mod source_losses;

@@ -211,6 +211,9 @@ async fn a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_rem
     let marked = get(&world.cluster.server, record).await.unwrap();
     let mark = &marked["metadata"]["annotations"]["addon-operator.io/source"];
     assert_eq!(mark, "ClusterAddonsConfiguration platform");
+    // The same text fits no label, so that has a hash of it.
+    let label = marked["metadata"]["labels"]["addon-operator.io/source"].as_str().unwrap();
+    assert!(label.len() == 32 && label.bytes().all(|digit| digit.is_ascii_hexdigit()), "{label}");
     let ready = world.object("platform").await;
     assert_eq!(operator.stop().await, Outcome::Done);
 

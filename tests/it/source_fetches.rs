@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{Include, RepositorySpec, SecretName};
+use engine::{Include, RepositorySpec, SecretName, SourceKey, SourceKind};
 use http::Method;
 use serde_json::json;
 
@@ -243,6 +243,33 @@ async fn a19_credentials_reach_their_host_and_no_other_and_no_message() {
         assert!(message.contains(says), "{says}: {message}");
         assert!(!message.contains("hunter"), "{message}");
     }
+}
+
+#[tokio::test]
+async fn a_configuration_of_a_namespace_reaches_secrets_of_that_namespace_only() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&web());
+    server::ok(&world.server, Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "team"}}))
+        .await;
+    let secret = json!({"metadata": {"name": "repo"}, "data": {"file": STANDARD.encode("index.yaml")}});
+    for namespace in ["ops", "team"] {
+        let path = format!("/api/v1/namespaces/{namespace}/secrets");
+        server::ok(&world.server, Method::POST, &path, &secret).await;
+    }
+    // What configurations of the cluster may read counts for others nothing.
+    let sources = world.sources();
+    let of_team = SourceKey { kind: SourceKind::Namespaced, namespace: "team".into(), name: "x".into() };
+    let of = |namespace: &str| {
+        let secret = Some(SecretName { namespace: namespace.to_owned(), name: "repo".to_owned() });
+        spec_of(vec![RepositorySpec { url: repository.url("/{file}"), secret, include: Vec::new() }])
+    };
+    bundle(&sources.fetch(&of_team, &of("team")).await.unwrap());
+    repository.requests();
+    let (reason, message) = repository_problem(&sources.fetch(&of_team, &of("ops")).await.unwrap());
+    assert_eq!(reason, "TemplatingURLError");
+    assert!(message.contains("names namespace ops; Secrets may be in team only"), "{message}");
+    assert_eq!(repository.asked(), []);
 }
 
 #[tokio::test]
