@@ -3,6 +3,7 @@
 //! `SOURCES_OPERATOR=target/release/addon-operator cargo test --test it source_speed -- --ignored --nocapture`
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,7 @@ const MODULES_OF_EACH: usize = 10;
 /// The limits of docs/performance.md.
 const ALL_READY: Duration = Duration::from_secs(5);
 const NEW_CODE: Duration = Duration::from_secs(1);
+const RESTART_ABOVE_FILES: Duration = Duration::from_millis(500);
 
 /// An operator in a process of its own, the API server that it works on, and a repository.
 struct World {
@@ -54,9 +56,9 @@ impl World {
         Self { server, _serving: serving, repository, dir, operator: None }
     }
 
-    /// Starts the operator, and waits until it is ready.
+    /// Starts the operator, and waits until it is ready. Returns how long that took.
     #[expect(clippy::disallowed_methods, reason = "which program is measured is said from outside")]
-    fn start(&mut self) {
+    fn start(&mut self) -> Duration {
         let operator = std::env::var("SOURCES_OPERATOR")
             .unwrap_or_else(|_| env!("CARGO_BIN_EXE_addon-operator").to_owned());
         let dir = self.dir.path();
@@ -74,15 +76,25 @@ impl World {
             .env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1")
             .env("ADDON_OPERATOR_LISTEN_PORT", "0")
             .env("ADDON_OPERATOR_TMP_DIR", dir.join("tmp"))
+            // Two operators run at a time, and each has a socket of its own.
+            .env("DEBUG_UNIX_SOCKET", dir.join("socket"))
             .env("ADDON_OPERATOR_SOURCE_DIR", dir.join("sources"))
             .env("ADDON_OPERATOR_SOURCE_ALLOW", "localhost")
             .env("ADDON_OPERATOR_SOURCE_CA", authority)
             .current_dir(dir)
             .stderr(Stdio::null());
+        let begun = Instant::now();
         let mut running = Running::start(command);
         // Who asks again and again takes time from what is measured.
         tokio::task::block_in_place(|| running.wait("Operator is ready now"));
         self.operator = Some(running);
+        begun.elapsed()
+    }
+
+    /// Kills the operator, and starts it again. Returns how long it took until it was ready.
+    fn restart(&mut self) -> Duration {
+        self.operator = None;
+        self.start()
     }
 
     /// Publishes the modules of a source, whose hooks say `says`, below `/NUMBER/`.
@@ -157,6 +169,18 @@ fn module(source: usize, place: usize, says: &str) -> Vec<u8> {
     packed.finish()
 }
 
+/// Writes as many modules as files.
+fn write_modules(dir: &Path) {
+    let mut values = String::new();
+    for number in 0..SOURCES_COUNT * MODULES_OF_EACH {
+        let (name, module) = (name(number), dir.join(format!("modules/{number:03}-{}", name(number))));
+        write(&module.join("Chart.yaml"), CHART);
+        write(&module.join("templates/map.yaml"), &template(&name));
+        values.extend([flag(number).as_str(), ": true\n"]);
+    }
+    write(&dir.join("modules/values.yaml"), &values);
+}
+
 fn is_running(object: &Value) -> bool {
     object["status"]["modules"] == format!("{MODULES_OF_EACH}/{MODULES_OF_EACH}") && phase(object) == "Ready"
 }
@@ -198,6 +222,21 @@ async fn a_hundred_modules_of_ten_sources_are_there_in_time() {
     }
     until_asked("modules that run", async || world.all(is_running).await).await;
 
+    let mut files = World::new().await;
+    write_modules(files.dir.path());
+    files.start();
+    world.repository.asked();
+    let (mut of_files, mut of_sources) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        of_files.push(files.restart());
+        of_sources.push(world.restart());
+    }
+    let asked = world.repository.asked();
+    eprintln!("restart until it is ready: from files {of_files:?}, from sources {of_sources:?}");
+    assert_eq!(asked, [], "a restart asked the repository");
+
     assert!(ready <= ALL_READY, "{ready:?}");
     assert!(slowest <= NEW_CODE, "{slowest:?}");
+    let best = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
+    assert!(best(&of_sources) <= best(&of_files) + RESTART_ABOVE_FILES, "{of_files:?}, {of_sources:?}");
 }
