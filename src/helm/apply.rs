@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::TakenObject;
+use engine::{ApplyMode, TakenFrom, TakenObject};
 use futures::stream;
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ use crate::cluster::{Discovery, ResolveError, Resource};
 pub(super) const AT_ONCE: usize = 8;
 
 /// How often a patch is tried when others change the object at the same time.
-const ATTEMPTS: usize = 4;
+pub(super) const ATTEMPTS: usize = 4;
 
 /// How long a CRD may take to be established.
 const ESTABLISH: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ const LOOK_AGAIN: Backoff = Backoff::new(Duration::from_millis(50), Duration::fr
 const CRD: &str = "CustomResourceDefinition";
 
 /// What an object lacked when it was written.
-enum Written {
+pub(super) enum Written {
     Nothing,
     /// It was not there.
     Missing(String),
@@ -59,6 +59,8 @@ pub(super) struct Applier<'a> {
     pub(super) namespace: &'a str,
     /// Objects of other releases that are written.
     pub(super) taken_over: &'a TakenObjects,
+    /// How objects are written.
+    pub(super) mode: ApplyMode,
 }
 
 /// What writing the objects of a release did.
@@ -157,6 +159,9 @@ impl Applier<'_> {
     /// is adopted. `earlier` are its states in revisions that may be in the cluster.
     async fn write(&self, object: &Object, earlier: Vec<&Value>) -> Result<Written, ReleaseError> {
         let resource = self.resource(object).await?;
+        if self.mode == ApplyMode::Server {
+            return self.write_by_server(object, &resource).await;
+        }
         let (collection, path) = self.paths(object, &resource);
         let wanted = object::wanted(object, &resource, self.release, self.namespace);
         let problem = |problem: String| {
@@ -245,13 +250,14 @@ impl Applier<'_> {
     }
 
     /// Reports that an object was of another release, which is the one to lose it.
-    fn tell_taken(&self, shown: &str, owner: String) {
+    pub(super) fn tell_taken(&self, shown: &str, owner: String) {
         tracing::warn!(
             release = self.release,
             owner,
             "{shown} was taken over from release {owner}: render it in one of the two charts only"
         );
-        self.taken_over.add(self.release, TakenObject { object: shown.to_owned(), release: owner });
+        self.taken_over
+            .add(self.release, TakenObject { object: shown.to_owned(), from: TakenFrom::Release(owner) });
     }
 
     /// Deletes objects that are no longer part of the release, the last ones first.

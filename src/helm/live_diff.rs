@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use engine::{Failure, Module, ValuesInput};
+use engine::{ApplyMode, Failure, Module, ValuesInput};
 use serde_json::Value;
 use similar::TextDiff;
 
 use super::object::{self, Object};
-use super::{Helm, ReleaseError, chart_values};
+use super::{Helm, ReleaseError, chart_values, server_side};
+use crate::cluster::request;
 
 /// In whose name the API server is asked what would become of an object, as the reference operator does.
 const MANAGER: &str = "kubectl-client-side-apply";
@@ -39,12 +40,12 @@ impl Helm {
         let mut text = String::new();
         for mut object in object::of_record(&rendered.manifest) {
             object::mark(&mut object.value, module.name.as_str(), &self.settings.namespace);
-            text.push_str(&self.difference(&object).await?);
+            text.push_str(&self.difference(&object, module.settings.apply).await?);
         }
         Ok(if text.is_empty() { NONE.to_owned() } else { text })
     }
 
-    async fn difference(&self, object: &Object) -> Result<String, ReleaseError> {
+    async fn difference(&self, object: &Object, mode: ApplyMode) -> Result<String, ReleaseError> {
         let namespace = object.namespace.as_deref().unwrap_or(&self.settings.namespace);
         let name = format!("{namespace}/{}/{}", object.kind, object.name);
         let Ok(resource) = self.discovery.resolve(&object.api_version, &object.kind).await else {
@@ -55,7 +56,14 @@ impl Helm {
         };
         let path = resource.object_path(Some(namespace), &object.name);
         let before = self.requests.get(&path).await?;
-        let after = self.requests.dry_run_apply(&path, MANAGER, &object.value).await?;
+        let after = match mode {
+            ApplyMode::Client => self.requests.dry_run_apply(&path, MANAGER, &object.value).await?,
+            // In the name of the release, so that what the chart renders no more is seen to go.
+            ApplyMode::Server => {
+                let applied = server_side::applied(object.value.clone(), &resource);
+                self.requests.dry_run_apply(&path, request::MANAGER, &applied).await?
+            }
+        };
         let (before, after) = (before.map(shown).unwrap_or_default(), shown(after));
         let mut text = String::new();
         if before != after {

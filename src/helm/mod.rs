@@ -40,6 +40,7 @@ mod release_targets;
 mod render;
 mod render_environment;
 pub mod render_thread;
+mod server_side;
 mod settled;
 mod source_mark;
 mod storage;

@@ -60,6 +60,18 @@ pub(super) fn is_none(before: &[Object], after: &[Object], namespace: &str) -> b
     canonical(before, namespace) == canonical(after, namespace)
 }
 
+/// What changes by itself with every write of an object.
+const BOOKKEEPING: [&str; 5] = ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"];
+
+/// Returns an object without what changes by itself with every write.
+pub(super) fn without_bookkeeping(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, _| !BOOKKEEPING.contains(&field.as_str()));
+    }
+    object
+}
+
 /// One step from a value to one inside of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {

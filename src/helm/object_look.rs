@@ -1,5 +1,6 @@
 //! Looks at objects that others may have changed, compares them with what was rendered, and puts them right.
 
+use engine::ApplyMode;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use objects::readiness::readiness;
 use serde_json::{Map, Value};
@@ -13,16 +14,14 @@ use super::left_alone;
 use super::merge::Merge;
 use super::object::{self, Key};
 use super::object_diff::{self, Step};
+use super::server_side;
 use super::storage::Storage;
 use super::writers::ManagedFields;
 use crate::cluster::Resource;
-use crate::cluster::request::{PatchKind, Requests};
+use crate::cluster::request::{MANAGER, PatchKind, RequestError, Requests};
 
 /// How many objects are asked for at the same time.
 const AT_ONCE: usize = 8;
-
-/// What changes by itself with every write of an object.
-const BOOKKEEPING: [&str; 5] = ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"];
 
 /// Compares objects of releases with what was rendered.
 #[derive(Clone)]
@@ -107,7 +106,7 @@ impl ObjectLook {
         if is_empty(&change) {
             return Ok(Some(Finding::Compared { changed: None, harmless }));
         }
-        let changed = match self.requests.dry_run_patch(&there.path, kind, &change).await {
+        let changed = match self.try_out(&there, kind, &change).await {
             Ok(after) => {
                 let places = changes(&there.before, &after, &writers);
                 let mut places = places.iter().map(|place| (object_diff::pointer(place), place));
@@ -137,7 +136,7 @@ impl ObjectLook {
             return Ok(());
         }
         let writers = ManagedFields::read(&there.before);
-        match self.requests.dry_run_patch(&there.path, kind, &change).await {
+        match self.try_out(&there, kind, &change).await {
             Ok(after) => {
                 let theirs = of_system(&there.before, &after, &writers);
                 left.extend(theirs.iter().map(|place| object_diff::pointer(place)));
@@ -156,9 +155,27 @@ impl ObjectLook {
         if is_empty(&change) {
             return Ok(());
         }
-        of_version(&mut change, &there.before);
-        self.requests.edit(&there.path, kind, &change).await?;
+        match there.mode {
+            ApplyMode::Client => {
+                of_version(&mut change, &there.before);
+                self.requests.edit(&there.path, kind, &change).await?;
+            }
+            ApplyMode::Server => {
+                let version = there.before.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+                server_side::pin(&mut there.wanted, &there.before, version);
+                self.requests.apply(&there.path, MANAGER, &there.wanted).await?;
+            }
+        }
         Ok(())
+    }
+
+    /// Returns what would become of an object if it was written again, in the way in which its release is written. `change` is the
+    /// patch that makes it what was rendered.
+    async fn try_out(&self, there: &There, kind: PatchKind, change: &Value) -> Result<Value, RequestError> {
+        match there.mode {
+            ApplyMode::Client => self.requests.dry_run_patch(&there.path, kind, change).await,
+            ApplyMode::Server => self.requests.dry_run_apply(&there.path, MANAGER, &there.wanted).await,
+        }
     }
 
     /// Reads an object, and what was rendered of it.
@@ -178,12 +195,16 @@ impl ObjectLook {
             key == doubt.key
         };
         let Some(rendered) = rendered.find(is_meant) else { return Ok(Reading::Unknown) };
-        let wanted = object::wanted(&rendered, &doubt.resource, &doubt.release, &self.namespace);
+        let mode = server_side::mode_of(&record);
+        let mut wanted = object::wanted(&rendered, &doubt.resource, &doubt.release, &self.namespace);
+        if mode == ApplyMode::Server {
+            wanted = server_side::applied(wanted, &doubt.resource);
+        }
         let mut current = before.clone();
         if doubt.resource.kind == "Secret" && doubt.resource.group.is_empty() {
             read_back(&wanted, &mut current);
         }
-        Ok(Reading::There(Box::new(There { path, before, current, wanted })))
+        Ok(Reading::There(Box::new(There { path, before, current, wanted, mode })))
     }
 }
 
@@ -206,6 +227,8 @@ struct There {
     current: Value,
     /// As it was rendered.
     wanted: Value,
+    /// How its release is written.
+    mode: ApplyMode,
 }
 
 impl There {
@@ -240,12 +263,7 @@ fn of_system(before: &Value, after: &Value, writers: &[ManagedFields]) -> Vec<Ve
 }
 
 fn split(before: &Value, after: &Value, writers: &[ManagedFields]) -> (Vec<Vec<Step>>, Vec<Vec<Step>>) {
-    let (mut before, mut after) = (before.clone(), after.clone());
-    for object in [&mut before, &mut after] {
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.retain(|field, _| !BOOKKEEPING.contains(&field.as_str()));
-        }
-    }
+    let (before, after) = (object_diff::without_bookkeeping(before), object_diff::without_bookkeeping(after));
     let is_of_others =
         |place: &Vec<Step>| !writers.iter().any(|writer| writer.is_of_system() && writer.has(&before, place));
     object_diff::places(&before, &after).into_iter().partition(is_of_others)

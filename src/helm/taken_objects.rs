@@ -1,4 +1,4 @@
-//! Objects that a release has taken over from another.
+//! Objects, and fields of objects, that a release has taken over from others.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ const NAMED: usize = 20;
 pub(super) struct TakenObjects(Mutex<BTreeMap<String, Vec<TakenObject>>>);
 
 impl TakenObjects {
-    /// Records that `release` has written an object of another.
+    /// Records that `release` has written what others had.
     pub(super) fn add(&self, release: &str, object: TakenObject) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = all.entry(release.to_owned()).or_default();
@@ -31,13 +31,18 @@ impl TakenObjects {
 
 #[cfg(test)]
 mod tests {
+    use engine::TakenFrom;
+
     use super::*;
 
     #[test]
     fn a_release_names_no_more_than_it_may_and_each_object_once() {
         let taken = TakenObjects::default();
         for number in (0..30).chain(0..30) {
-            taken.add("web", TakenObject { object: number.to_string(), release: "ops/db".to_owned() });
+            taken.add(
+                "web",
+                TakenObject { object: number.to_string(), from: TakenFrom::Release("ops/db".to_owned()) },
+            );
         }
         assert_eq!(taken.take("web").len(), NAMED);
         assert!(taken.take("web").is_empty());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use chart::manifest::{self, HookEvent, Manifest};
 use chart::record::{self, HookRecord, Info, Record, Status, Time};
 use chart::render::Rendered;
-use engine::{ReleaseAction, ReleaseOutcome};
+use engine::{ApplyMode, ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ use super::marks::{Marks, Origin};
 use super::object::{self, Key, Object};
 use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision, carried};
 use super::upgrade_plan::{UpgradePlan, over_limit};
-use super::{Helm, LastRelease, ReleaseRun, object_diff};
+use super::{Helm, LastRelease, ReleaseRun, object_diff, server_side};
 use crate::cluster::Resource;
 
 /// One revision of a release, for people.
@@ -55,6 +55,8 @@ pub(super) struct Upgrade<'u> {
     pub(super) loaded: &'u LoadedChart,
     pub(super) values: &'u Map<String, Value>,
     pub(super) maintenance: bool,
+    /// How its objects are written.
+    pub(super) mode: ApplyMode,
     /// What marks the release.
     pub(super) origin: Origin,
     pub(super) checksum: String,
@@ -89,12 +91,13 @@ impl Helm {
         let labels = self.object_labels(maintenance);
         let checked = self.render_chart(&loaded, name, values, 1, true).await?.manifests;
         let manifests = object::labelled(checked.clone(), &labels)?;
-        let checksum = checksum(&manifests);
+        let checksum = checksum(&manifests, module.settings.apply);
         let upgrade = Upgrade {
             name,
             loaded: &loaded,
             values,
             maintenance,
+            mode: module.settings.apply,
             origin: Origin::of(source, module.package.as_deref()),
             checksum,
             checked: (&checked, &manifests),
@@ -257,6 +260,7 @@ impl Helm {
             release,
             namespace: &self.settings.namespace,
             taken_over: &self.taken_over,
+            mode: ApplyMode::Client,
         }
     }
 
@@ -314,6 +318,7 @@ impl Helm {
             hooks: rendered.hooks.iter().map(HookRecord::from).collect(),
             version: plan.next,
             namespace: self.settings.namespace.clone(),
+            apply_method: server_side::method(upgrade.mode).to_owned(),
         })
     }
 
@@ -331,7 +336,7 @@ impl Helm {
             (HookEvent::PreInstall, HookEvent::PostInstall)
         };
         let name = record.name.clone();
-        let applier = self.applier(&name);
+        let applier = Applier { mode: server_side::mode_of(record), ..self.applier(&name) };
         let hooks = self.hooks(cancellation);
         hooks.run(pre, &mut record.hooks).await?;
         let writing = async {
@@ -493,8 +498,15 @@ impl Helm {
     }
 }
 
-fn checksum(manifests: &[Manifest]) -> String {
-    chart::checksum(&manifest::join(manifests))
+/// Returns the checksum of what was rendered. A module that has its objects written in the other way has another one, so that a
+/// revision writes them.
+fn checksum(manifests: &[Manifest], mode: ApplyMode) -> String {
+    let mut text = manifest::join(manifests);
+    match mode {
+        ApplyMode::Client => {}
+        ApplyMode::Server => text.push_str("# apply: server\n"),
+    }
+    chart::checksum(&text)
 }
 
 pub(super) fn outcome(action: ReleaseAction, revision: u32, checksum: &str) -> ReleaseOutcome {

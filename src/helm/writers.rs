@@ -134,7 +134,8 @@ impl ManagedFields {
         SYSTEM.iter().any(|system| self.manager.starts_with(system))
     }
 
-    fn field_set(&self) -> FieldSet {
+    /// Returns the fields.
+    pub(super) fn field_set(&self) -> FieldSet {
         let fields: Option<Value> =
             self.fields.as_ref().and_then(|fields| serde_json::from_str(fields.get()).ok());
         fields.and_then(|fields| FieldSet::from_fields_v1(&fields)).unwrap_or_default()

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings, ReadinessPolicy,
-    ReadinessWait, Requirement, RetryPolicy, ValuesLayout, VersionRange, duration,
+    ApplyMode, ChartReference, Failure, FailureKind, MAX_REQUIREMENTS, ModuleName, ModuleSettings,
+    ReadinessPolicy, ReadinessWait, Requirement, RetryPolicy, ValuesLayout, VersionRange, duration,
 };
 use serde_json::{Map, Value};
 
@@ -19,7 +19,8 @@ use super::mapping::{MAX_TEXT, check_keys, read_mapping};
 const FILE: &str = "module.yaml";
 
 /// All keys that there are.
-const KEYS: [&str; 7] = ["chart", "drift", "namespace", "readiness", "requires", "retry", "valuesLayout"];
+const KEYS: [&str; 8] =
+    ["apply", "chart", "drift", "namespace", "readiness", "requires", "retry", "valuesLayout"];
 
 /// All keys of the chart.
 const CHART_KEYS: [&str; 5] = ["autoUpgrade", "minAge", "name", "repository", "version"];
@@ -70,8 +71,17 @@ impl ModuleFile {
                 drift: fields.get("drift").map(drift_settings).transpose()?.unwrap_or_default(),
                 readiness: fields.get("readiness").map(readiness).transpose()?.unwrap_or_default(),
                 retry: fields.get("retry").map(retry).transpose()?.unwrap_or_default(),
+                apply: fields.get("apply").map(apply).transpose()?.unwrap_or_default(),
             },
         })
+    }
+}
+
+fn apply(value: &Value) -> Result<ApplyMode, String> {
+    match value.as_str() {
+        Some("client") => Ok(ApplyMode::Client),
+        Some("server") => Ok(ApplyMode::Server),
+        Some(_) | None => Err("apply: should be client or server".to_owned()),
     }
 }
 
@@ -205,6 +215,17 @@ mod tests {
     }
 
     #[test]
+    fn objects_are_written_by_the_client_unless_the_server_is_named() {
+        for (text, mode) in [
+            ("", ApplyMode::Client),
+            ("apply: client", ApplyMode::Client),
+            ("apply: server", ApplyMode::Server),
+        ] {
+            assert_eq!(read(text).unwrap().settings.apply, mode, "{text:?}");
+        }
+    }
+
+    #[test]
     fn the_modules_that_it_waits_for_are_named_with_their_versions_and_there_are_not_too_many() {
         let file = read("requires: [{module: db, version: '>=1.2 <2'}, {module: cert-manager}]").unwrap();
         let [db, certificates] = &*file.settings.requires else { panic!("{:?}", file.settings) };
@@ -232,8 +253,12 @@ mod tests {
             ("namspace: web", r#"module.yaml: there is no key "namspace"; did you mean namespace?"#),
             (
                 "colour: red",
-                r#"module.yaml: there is no key "colour"; the keys are chart, drift, namespace, readiness, requires, retry, valuesLayout"#,
+                r#"module.yaml: there is no key "colour"; the keys are apply, chart, drift, namespace, readiness, requires, retry, valuesLayout"#,
             ),
+            ("aply: server", r#"module.yaml: there is no key "aply"; did you mean apply?"#),
+            ("apply: serverside", "module.yaml: apply: should be client or server"),
+            ("apply: true", "module.yaml: apply: should be client or server"),
+            ("apply: {mode: server}", "module.yaml: apply: should be client or server"),
             ("namespace: Web", "module.yaml: namespace: should be the name of a namespace"),
             ("namespace: a.b", "module.yaml: namespace: should be"),
             ("namespace: ''", "module.yaml: namespace: should be"),

@@ -12,6 +12,7 @@
 mod hosted_clusters;
 mod operator;
 mod random;
+mod server_side;
 mod sources;
 mod stand_in;
 
@@ -39,6 +40,7 @@ struct Cluster {
     helm: String,
     namespace: String,
     chart: tempfile::TempDir,
+    settings: engine::ModuleSettings,
 }
 
 /// Returns a client of the cluster.
@@ -59,6 +61,7 @@ impl Cluster {
             helm: std::env::var("HELM").unwrap(),
             namespace,
             chart,
+            settings: engine::ModuleSettings::default(),
         };
         std::fs::create_dir(cluster.chart.path().join("templates")).unwrap();
         for (name, text) in [
@@ -131,7 +134,7 @@ impl Cluster {
             chart: None,
             package: None,
             version: None,
-            settings: engine::ModuleSettings::default(),
+            settings: self.settings.clone(),
             dependencies: engine::ChartDependencies::default(),
             crds: Vec::new(),
             broken: None,

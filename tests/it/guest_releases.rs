@@ -127,6 +127,19 @@ async fn a_guest_that_fails_as_before_writes_nothing_until_something_changes() {
 }
 
 #[tokio::test]
+async fn a_guest_applies_on_the_server_in_its_own_name() {
+    let mut world = World::new(&["secrets"]).await;
+    world.release.settings.apply = engine::ApplyMode::Server;
+    let failure = world.upgrade(&world.helm(), "one").await.unwrap_err();
+    assert!(failure.to_string().contains("system:serviceaccount:team:addon-operator"), "{failure}");
+    world.grant(&["secrets", "configmaps"]).await;
+    assert_eq!(world.upgrade(&world.helm(), "one").await.unwrap().revision, 1);
+    let map = get(&world.release.server, "/api/v1/namespaces/team/configmaps/web").await.unwrap();
+    let entries = map["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!((&entries[0]["manager"], &entries[0]["operation"]), (&json!("helm"), &json!("Apply")));
+}
+
+#[tokio::test]
 async fn a_refusal_names_the_account_whose_right_is_missing() {
     let account = "needs a Role for ServiceAccount team/addon-operator";
     let world = World::new(&["secrets"]).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use addon_operator::helm::Helm;
 use apiserver::FaultPlan;
-use engine::{Drift, Event, ModuleName, ReleaseAction, ReleaseName};
+use engine::{ApplyMode, Drift, Event, ModuleName, ReleaseAction, ReleaseName};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
@@ -60,6 +60,8 @@ impl Fault {
 enum Work {
     Install,
     Upgrade,
+    /// An upgrade of a module whose objects are written by server-side apply from then on.
+    Move,
     Uninstall,
 }
 
@@ -97,7 +99,7 @@ async fn carry_out(
     work: Work,
 ) -> Result<ReleaseAction, engine::Failure> {
     match work {
-        Work::Install | Work::Upgrade => {
+        Work::Install | Work::Upgrade | Work::Move => {
             world.upgrade(helm, json!({"k": "two"})).await.map(|outcome| outcome.action)
         }
         Work::Uninstall => helm.uninstall(&ReleaseName::from("web")).await.map(|outcome| outcome.action),
@@ -109,7 +111,7 @@ async fn check_left(world: &ReleaseFixture, work: Work, place: &str) {
     let states = world.states().await;
     let known: &[&[&str]] = match work {
         Work::Install => &[&[], &["1 pending-install"], &["1 deployed"]],
-        Work::Upgrade => &[
+        Work::Upgrade | Work::Move => &[
             &["1 deployed"],
             &["1 deployed", "2 pending-upgrade"],
             &["1 superseded", "2 pending-upgrade"],
@@ -127,12 +129,15 @@ async fn check_left(world: &ReleaseFixture, work: Work, place: &str) {
 async fn struck(work: Work, fault: Fault, request: u64) -> bool {
     let place = format!("{work:?}, {fault:?} at request {request}");
     let [old, new] = charts();
-    let world = ReleaseFixture::new(&old);
+    let mut world = ReleaseFixture::new(&old);
     if !matches!(work, Work::Install) {
         world.upgraded(&world.helm()).await;
     }
-    if matches!(work, Work::Upgrade) {
+    if matches!(work, Work::Upgrade | Work::Move) {
         world.write(&new);
+    }
+    if matches!(work, Work::Move) {
+        world.settings.apply = ApplyMode::Server;
     }
     let before = identities(&world).await;
     let hits = world.server.faults().hits();
@@ -168,7 +173,13 @@ async fn struck(work: Work, fault: Fault, request: u64) -> bool {
         assert!(uid.is_some(), "{place}: {name} is gone");
         assert!(matches!(work, Work::Install) || uid == before[name], "{place}: {name} was made anew");
     }
-    if matches!(work, Work::Upgrade) {
+    if matches!(work, Work::Move) {
+        let fields = world.map("web-map").await.unwrap()["metadata"]["managedFields"].clone();
+        let own = fields.as_array().unwrap().iter().filter(|entry| entry["manager"] == "helm");
+        let own: Vec<&Value> = own.map(|entry| &entry["operation"]).collect();
+        assert_eq!(own, ["Apply"], "{place}");
+    }
+    if matches!(work, Work::Upgrade | Work::Move) {
         assert!(world.map("web-new").await.is_some(), "{place}");
         assert!(world.map("web-extra").await.is_none(), "{place}: what the chart no longer has stays");
     }
@@ -216,6 +227,15 @@ async fn f_a6_an_error_at_any_request_of_a_deletion_is_told_and_the_next_run_con
 async fn f_a1_an_upgrade_killed_before_or_after_any_request_is_finished_by_the_next_start() {
     struck_everywhere(Work::Upgrade, Fault::KilledBefore).await;
     struck_everywhere(Work::Upgrade, Fault::KilledAfter).await;
+}
+
+#[tokio::test]
+async fn a_move_to_server_side_apply_is_finished_after_an_error_or_a_kill_at_any_request() {
+    for fault in [Fault::Refused(500), Fault::Refused(403), Fault::Lost, Fault::Unanswered] {
+        struck_everywhere(Work::Move, fault).await;
+    }
+    struck_everywhere(Work::Move, Fault::KilledBefore).await;
+    struck_everywhere(Work::Move, Fault::KilledAfter).await;
 }
 
 #[tokio::test]

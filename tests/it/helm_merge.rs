@@ -1,7 +1,7 @@
 //! What an upgrade writes over what others, or earlier revisions, left in the cluster.
 
 use apiserver::FaultPlan;
-use engine::{ReleaseAction, TakenObject};
+use engine::{ReleaseAction, TakenFrom, TakenObject};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -109,8 +109,10 @@ async fn slip_23_an_object_of_another_release_is_taken_over_and_that_is_told() {
     world.server.faults().add(FaultPlan::on(Method::PATCH, "*/secrets/*").fail(500));
     world.upgrade(&helm, json!({"k": "one"})).await.unwrap_err();
     let outcome = world.upgrade(&helm, json!({"k": "one"})).await.unwrap();
-    let taken =
-        TakenObject { object: format!("ConfigMap {NAMESPACE}/web-map"), release: "other/db".to_owned() };
+    let taken = TakenObject {
+        object: format!("ConfigMap {NAMESPACE}/web-map"),
+        from: TakenFrom::Release("other/db".to_owned()),
+    };
     assert_eq!(outcome.taken_over, [taken]);
     let map = world.map("web-map").await.unwrap();
     assert_eq!(map["data"]["k"], "one");

@@ -47,6 +47,7 @@ mod helm_hooks;
 mod helm_merge;
 mod helm_readiness;
 mod helm_records;
+mod helm_server_side;
 mod high_availability;
 mod hooks;
 mod in_process;

@@ -483,17 +483,31 @@ pub struct ReleaseOutcome {
     pub checksum: u64,
     /// What an upgrade changed first: an object, and the JSON path in it. Values are not told.
     pub changed: Option<String>,
-    /// The first objects that it took over from other releases since that was told last.
+    /// The first objects, and fields of objects, that it took over from others since that was told last.
     pub taken_over: Vec<TakenObject>,
 }
 
-/// An object that a release took over from another, whose objects it is among, too.
+/// An object that a release took over from others, as a whole or a field of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TakenObject {
     /// The object: `Kind namespace/name`.
     pub object: String,
-    /// The other release: `namespace/name`.
-    pub release: String,
+    /// Who has lost it.
+    pub from: TakenFrom,
+}
+
+/// Who has lost what a release took over.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum TakenFrom {
+    /// Another release, `namespace/name`, whose objects the whole object is among, too.
+    Release(String),
+    /// Another writer of the object.
+    Writer {
+        /// Its name as a field manager.
+        manager: String,
+        /// The first field that it had, and that the release has now: `.spec.replicas`.
+        field: String,
+    },
 }
 
 /// The releases of one target that carry our owner label.

@@ -88,7 +88,8 @@ pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
     BrokerRequest, Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
-    ReleaseOutcome, Restored, StoreError, TakenObject, UnwatchedKind, Usage, Verdict, WebhookCertificate,
+    ReleaseOutcome, Restored, StoreError, TakenFrom, TakenObject, UnwatchedKind, Usage, Verdict,
+    WebhookCertificate,
 };
 pub use extenders::{Extender, Extenders};
 pub use failure::{Failure, FailureKind};
@@ -97,7 +98,7 @@ pub use inspection::{Inspection, ScopeInspection};
 pub use lease::LeaseRecord;
 pub use memory::ShortMemory;
 pub use module_settings::{
-    MAX_REQUIREMENTS, ModuleSettings, ReadinessPolicy, ReadinessWait, Requirement, VersionRange,
+    ApplyMode, MAX_REQUIREMENTS, ModuleSettings, ReadinessPolicy, ReadinessWait, Requirement, VersionRange,
 };
 pub use name::{
     BrokerCallId, CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName,

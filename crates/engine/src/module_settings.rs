@@ -1,4 +1,5 @@
-//! What a module says about itself: the other modules that it waits for, how it is tried again, and what becomes of drift.
+//! What a module says about itself: the other modules that it waits for, how it is tried again, how its objects are written, and
+//! what becomes of drift.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +25,18 @@ pub struct ModuleSettings {
     pub readiness: ReadinessPolicy,
     /// How runs of it that fail are tried again.
     pub retry: RetryPolicy,
+    /// How the objects of its release are written.
+    pub apply: ApplyMode,
+}
+
+/// How the objects of a release are written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ApplyMode {
+    /// By patches that are made of what was rendered before, what is rendered now, and what is there.
+    #[default]
+    Client,
+    /// By server-side apply: the API server knows who has which field.
+    Server,
 }
 
 /// Whether those that require a module wait until its objects are ready.

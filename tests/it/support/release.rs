@@ -38,6 +38,8 @@ pub(crate) struct ReleaseFixture {
     pub(crate) history_max: usize,
     /// How long a hook of a chart may take.
     pub(crate) timeout: Duration,
+    /// What the module says about itself.
+    pub(crate) settings: engine::ModuleSettings,
     requests: Arc<Mutex<Vec<String>>>,
     directory: TempDir,
     content: AtomicUsize,
@@ -65,6 +67,7 @@ impl ReleaseFixture {
             labels: [("heritage".to_owned(), "addon-operator".to_owned())].into(),
             history_max: 3,
             timeout: Duration::from_secs(5),
+            settings: engine::ModuleSettings::default(),
             requests: Arc::default(),
             directory: tempfile::tempdir().unwrap(),
             content: 0.into(),
@@ -152,7 +155,7 @@ impl ReleaseFixture {
             chart: None,
             package: None,
             version: None,
-            settings: engine::ModuleSettings::default(),
+            settings: self.settings.clone(),
             dependencies: engine::ChartDependencies::default(),
             crds: self.crds(),
             broken: None,

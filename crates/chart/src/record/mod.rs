@@ -73,7 +73,13 @@ pub struct Record {
     /// The namespace of the release.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
+    /// How its objects were written: [`SERVER_SIDE`], or something else for patches of the client. Helm 4 goes on in the same way.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub apply_method: String,
 }
+
+/// The method of a record whose objects were written by server-side apply.
+pub const SERVER_SIDE: &str = "ssa";
 
 /// What became of a revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

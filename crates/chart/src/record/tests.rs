@@ -27,7 +27,17 @@ fn record() -> Record {
         hooks: Vec::new(),
         version: 1,
         namespace: "ns".to_owned(),
+        apply_method: String::new(),
     }
+}
+
+#[test]
+fn how_objects_were_written_is_the_last_field_and_only_there_if_it_says_something() {
+    let text = |record: &Record| String::from_utf8(golang::json::to_vec(record).unwrap()).unwrap();
+    assert!(!text(&record()).contains("apply_method"));
+    let applied = Record { apply_method: SERVER_SIDE.to_owned(), ..record() };
+    assert!(text(&applied).ends_with(r#""namespace":"ns","apply_method":"ssa"}"#));
+    assert_eq!(decode(encode(&applied).unwrap().as_bytes()).unwrap().apply_method, SERVER_SIDE);
 }
 
 #[test]

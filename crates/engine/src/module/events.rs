@@ -41,7 +41,7 @@ pub(super) enum Change {
     Resumed,
     /// Its directory is gone.
     Orphaned,
-    /// Its release took over objects of another one.
+    /// Its release took over objects of another one, or fields of another writer.
     TookOver,
 }
 

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::drift_settings::DriftMode;
 use crate::effect::Effect;
 use crate::event::{
-    Drift, OwnedRelease, OwnedReleases, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind,
+    Drift, OwnedRelease, OwnedReleases, ReleaseAction, ReleaseOutcome, TakenFrom, TakenObject, UnwatchedKind,
 };
 use crate::failure::Failure;
 use crate::name::{ModuleName, ReleaseName, Scope};
@@ -391,11 +391,18 @@ impl Modules {
     }
 }
 
-/// Writes an Event about objects that a module took over from other releases.
 /// Returns in words what was taken over.
 fn taken_over(first: &TakenObject, count: usize) -> String {
     let more = if count > 1 { format!(" and {} more objects", count - 1) } else { String::new() };
-    format!("{} of release {}{more}; one of the two charts should not render it", first.object, first.release)
+    let object = &first.object;
+    match &first.from {
+        TakenFrom::Release(release) => {
+            format!("{object} of release {release}{more}; one of the two charts should not render it")
+        }
+        TakenFrom::Writer { manager, field } => {
+            format!("field {field} of {object} from {manager}{more}; one of the two should not write it")
+        }
+    }
 }
 
 fn known_release(outcome: &Result<ReleaseOutcome, Failure>) -> Release {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::event::{TakenObject, UnwatchedKind};
+use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
 use crate::time::Time;
 
 /// How many changed objects are remembered of one release.
@@ -129,7 +129,7 @@ impl ReleaseDrift {
         }
     }
 
-    /// Records an upgrade: it wrote all objects, and took these over from other releases.
+    /// Records an upgrade: it wrote all objects, and took these over from others.
     pub(super) fn upgraded(&mut self, taken: &[TakenObject]) {
         self.changed.clear();
         self.taken = taken.to_vec();
@@ -137,7 +137,7 @@ impl ReleaseDrift {
 
     /// Forgets what was taken over from a release that is gone: `namespace/name`.
     pub(super) fn release_gone(&mut self, release: &str) {
-        self.taken.retain(|taken| taken.release != release);
+        self.taken.retain(|taken| !matches!(&taken.from, TakenFrom::Release(other) if other == release));
     }
 
     /// Records which kinds of objects are not watched; returns those that were watched before.

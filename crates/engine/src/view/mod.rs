@@ -352,7 +352,7 @@ pub struct ModuleView {
     pub package: Option<Arc<Package>>,
     /// Objects of its release that somebody else changed since the last upgrade, each with the place.
     pub changed_objects: Vec<String>,
-    /// Objects that its last upgrade took over from other releases.
+    /// Objects that its last upgrade took over from others, as a whole or a field of them.
     pub taken_objects: Vec<TakenObject>,
     /// Kinds of objects of its release that can't be watched.
     pub unwatched_kinds: Vec<UnwatchedKind>,

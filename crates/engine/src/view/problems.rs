@@ -11,7 +11,7 @@ use super::{
     ElectionRole, ElectionView, ModuleView, QueueView, RequirementView, SourceView, TaskView, View,
     WatchView, WebhookStreakView,
 };
-use crate::event::UnwatchedKind;
+use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
 use crate::notice::TaskType;
@@ -441,18 +441,28 @@ fn taken_problem(module: &ModuleView) -> Option<Problem> {
     Some(Problem { about: format!("module {}", module.name), what, advice, module: None })
 }
 
-/// Returns what a module took over from other releases, and what to do about it.
+/// Returns what a module took over from others, and what to do about it.
 pub(super) fn taken(module: &ModuleView) -> Option<(String, String)> {
     let (first, rest) = module.taken_objects.split_at(module.taken_objects.len().min(CHANGED));
     if first.is_empty() {
         return None;
     }
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-    let named: Vec<String> =
-        first.iter().map(|taken| format!("{} of release {}", taken.object, taken.release)).collect();
+    let name = |TakenObject { object, from }: &TakenObject| match from {
+        TakenFrom::Release(release) => format!("{object} of release {release}"),
+        TakenFrom::Writer { manager, field } => format!("field {field} of {object} from {manager}"),
+    };
+    let named: Vec<String> = first.iter().map(name).collect();
     let what = format!("took over {}{more}", named.join(", "));
-    let advice = "take the object out of one of the two charts, or uninstall the other release, which keeps what it lost; the next upgrade that takes over nothing ends this".to_owned();
-    Some((what, advice))
+    let is_of_release = |taken: &TakenObject| matches!(taken.from, TakenFrom::Release(_));
+    let of_releases = "take the object out of one of the two charts, or uninstall the other release, which keeps what it lost";
+    let of_writers = "take the field out of the chart, or have the other writer leave it alone";
+    let advice = match (first.iter().any(is_of_release), first.iter().all(is_of_release)) {
+        (_, true) => of_releases.to_owned(),
+        (true, false) => format!("{of_releases}; {of_writers}"),
+        (false, false) => of_writers.to_owned(),
+    };
+    Some((what, format!("{advice}; the next upgrade that takes over nothing ends this")))
 }
 
 /// Returns the kinds that can't be watched for releases, each once with the modules that have objects of it.

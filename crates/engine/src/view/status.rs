@@ -10,7 +10,7 @@ use super::problems::problems;
 use super::{
     ElectionView, ModuleOriginView, ModuleView, QueueView, RequirementView, View, WatchView, sources,
 };
-use crate::event::{TakenObject, UnwatchedKind};
+use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
 use crate::notice::TaskType;
 
 /// How many modules one screen has room for.
@@ -143,7 +143,12 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
         data.insert("changedObjects".to_owned(), json!(module.changed_objects));
     }
     if !module.taken_objects.is_empty() {
-        let taken = |taken: &TakenObject| json!({"object": taken.object, "release": taken.release});
+        let taken = |TakenObject { object, from }: &TakenObject| match from {
+            TakenFrom::Release(release) => json!({"object": object, "release": release}),
+            TakenFrom::Writer { manager, field } => {
+                json!({"object": object, "manager": manager, "field": field})
+            }
+        };
         data.insert("takenObjects".to_owned(), module.taken_objects.iter().map(taken).collect());
     }
     if !module.unwatched_kinds.is_empty() {

@@ -1,7 +1,9 @@
 //! One screen, the journal, the graph, and what the cluster is told.
 
 use engine::view::{graph, journal, status, why};
-use engine::{Command, CommandId, Drift, Event, Failure, FailureKind, Notice, ReleaseAction, UnwatchedKind};
+use engine::{
+    Command, CommandId, Drift, Event, Failure, FailureKind, Notice, ReleaseAction, TakenFrom, UnwatchedKind,
+};
 use insta::assert_snapshot;
 
 use crate::build::{Files, config, drifted, files, reread, watch_failed};
@@ -131,6 +133,26 @@ fn slip_23_what_a_module_took_over_from_another_release_is_announced_and_told_un
     let command = Command::PurgeModule("old".into());
     world.after(1, Event::Commanded { id: CommandId::new(1), command });
     assert!(world.told(status::text).contains("Nothing needs attention"));
+}
+
+#[test]
+fn a_field_that_a_module_took_over_from_another_writer_is_announced_and_told() {
+    let from = TakenFrom::Writer { manager: "argocd".to_owned(), field: ".spec.replicas".to_owned() };
+    let mut world = World::new(&three()).taking_over_from("web", "Deployment ops/a", from).settled();
+    let text = world.told(status::text);
+    assert!(
+        text.contains("! module web took over field .spec.replicas of Deployment ops/a from argocd"),
+        "{text}"
+    );
+    assert!(text.contains("do: take the field out of the chart"), "{text}");
+    let announced =
+        world.announcements.iter().find(|announced| announced.reason == "ObjectsTakenOver").unwrap();
+    let said = "field .spec.replicas of Deployment ops/a from argocd; one of the two should not write it";
+    assert!(announced.warning && announced.message.contains(said), "{}", announced.message);
+    // A release that goes has nothing to do with it.
+    let command = Command::PurgeModule("argocd".into());
+    world.after(1, Event::Commanded { id: CommandId::new(1), command });
+    assert!(world.told(status::text).contains("took over field"));
 }
 
 #[test]

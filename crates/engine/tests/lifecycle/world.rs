@@ -11,7 +11,7 @@ use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, ConfigObject, Effect, Engine, Event, Failure, FailureKind,
     HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome,
-    ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenObject, Time, ValuesInput, Verdict, View,
+    ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, Time, ValuesInput, Verdict, View,
     WebhookRegistration,
 };
 
@@ -266,8 +266,13 @@ impl World {
     }
 
     /// Lets the next work on a release take an object over from another release.
-    pub(crate) fn taking_over(mut self, module: &str, object: &str, release: &str) -> Self {
-        let taken_over = vec![TakenObject { object: object.to_owned(), release: release.to_owned() }];
+    pub(crate) fn taking_over(self, module: &str, object: &str, release: &str) -> Self {
+        self.taking_over_from(module, object, TakenFrom::Release(release.to_owned()))
+    }
+
+    /// Lets the next work on a release take an object, or a field of it, over from somebody.
+    pub(crate) fn taking_over_from(mut self, module: &str, object: &str, from: TakenFrom) -> Self {
+        let taken_over = vec![TakenObject { object: object.to_owned(), from }];
         let planned = Planned { action: ReleaseAction::Installed, changed: None, taken_over };
         self.releases.entry(module.to_owned()).or_default().push_back(Ok(planned));
         self
