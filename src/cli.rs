@@ -6,6 +6,7 @@ mod client;
 mod color;
 mod commands;
 mod hook;
+mod module_test;
 mod output;
 mod registry;
 mod request;
@@ -75,6 +76,9 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some(("completion", inner)) => completion(inner),
+        Some(("module", inner)) if inner.subcommand_name() == Some("test") => {
+            module_test::run(&matches, inner)
+        }
         Some((name, inner)) => client::run(&matches, name, inner),
     }
 }

@@ -14,7 +14,7 @@ use engine::{
     Basis, BrokerRegistration, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind,
     IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName,
     ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError,
-    StoreRequest, ValuesInput, WebhookRegistration,
+    StoreRequest, TestRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -202,6 +202,9 @@ impl Effects for Adapters {
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
             Effect::StorePackage { run, request } => self.store_package(run, *request, inbox),
+            Effect::TestRelease { run, module, target, request } => {
+                self.test_release(run, (module, target), request, inbox);
+            }
             Effect::UninstallRelease { run, release, target } => self.uninstall(run, release, target, inbox),
             Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
                 self.upgrade(run, (module, target), values, (maintenance, source), inbox);
@@ -442,6 +445,22 @@ impl Adapters {
             Event::ReleaseFinished { run, outcome }
         };
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
+    }
+
+    fn test_release(
+        &self,
+        run: RunId,
+        (module, target): (ModuleName, ReleaseTarget),
+        request: TestRequest,
+        inbox: &Inbox,
+    ) {
+        let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
+        let work = async move {
+            let outcome = helm.test(&target, &module, &request, &Cancellation::on(cancel)).await;
+            running.remove(run);
+            Event::ReleaseTested { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::ReleaseTested { run, outcome: Err(failure) });
     }
 
     /// Reads what is kept of modules in the cluster. Files are read again only if others are registered than were known.

@@ -44,6 +44,18 @@ pub(super) fn run(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
     }
 }
 
+/// Sends a request to the operator that a command line means. Returns the HTTP status and the answer.
+pub(super) fn ask(
+    root: &ArgMatches,
+    matches: &ArgMatches,
+    request: &DebugRequest,
+) -> anyhow::Result<(u16, Vec<u8>)> {
+    let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
+    let socket = socket_of(&[leaf, matches, root]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(request.send(&socket))?)
+}
+
 /// Asks a running operator for an archive. Returns the HTTP status, the description of the archive, and its bytes.
 pub(super) fn archive(root: &ArgMatches, matches: &ArgMatches) -> anyhow::Result<(u16, Vec<u8>, Vec<u8>)> {
     let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);

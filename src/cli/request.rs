@@ -75,7 +75,7 @@ fn get(path: String) -> DebugRequest {
     DebugRequest { method: "GET", path, form: String::new(), verbatim: false }
 }
 
-fn post(path: String) -> DebugRequest {
+pub(super) fn post(path: String) -> DebugRequest {
     DebugRequest { method: "POST", path, form: String::new(), verbatim: false }
 }
 
@@ -146,7 +146,7 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
 }
 
 /// Returns `text` as a part of a path or a form.
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {

@@ -321,6 +321,29 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// Returns the text that a GET is answered with, `longest` bytes of it at most. What is no UTF-8 is replaced.
+    pub(crate) async fn text(&self, path: &str, longest: usize) -> Result<String, RequestError> {
+        let mut body = self.open(path, "*/*", PATIENCE).await?.into_body();
+        let unreadable = |error: String| RequestError::new("GET", path, Cause::Unreadable(error));
+        let mut read = Vec::new();
+        let reading = async {
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| unreadable(error.to_string()))?;
+                read.extend(frame.into_data().unwrap_or_default());
+                if read.len() >= longest {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let late = || RequestError::new("GET", path, Cause::Late(PATIENCE));
+        tokio::time::timeout(PATIENCE, reading).await.map_err(|_| late())??;
+        read.truncate(longest);
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    }
+}
+
 fn no_connection(error: &kube::Error) -> Cause {
     Cause::NoConnection(Failure::of(FailureKind::Cluster, error).to_string())
 }

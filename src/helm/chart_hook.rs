@@ -26,13 +26,27 @@ pub(super) struct ChartHooks<'a> {
 }
 
 /// An object that this run made for a hook.
-struct Made {
-    kind: String,
-    name: String,
+pub(super) struct Made {
+    pub(super) kind: String,
+    pub(super) name: String,
     collection: String,
-    path: String,
+    pub(super) path: String,
     /// The identity by which only this object is deleted, and none that took its place.
     uid: String,
+}
+
+/// The hooks that ran, with the objects that were made for them and are still there.
+#[derive(Default)]
+pub(super) struct HookObjects {
+    succeeded: Vec<(Hook, Vec<Made>)>,
+    failed: Option<(Hook, Vec<Made>)>,
+}
+
+impl HookObjects {
+    /// Returns these objects, in the order in which they were made.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Made> {
+        self.succeeded.iter().chain(&self.failed).flat_map(|(_, made)| made)
+    }
 }
 
 /// Why a wait ended before the object was as wanted.
@@ -51,6 +65,17 @@ impl ChartHooks<'_> {
     /// deleted after the last, or when one behind them fails. Only objects that this run
     /// made are deleted because a hook succeeded or failed.
     pub(super) async fn run(&self, event: HookEvent, hooks: &mut [HookRecord]) -> Result<(), ReleaseError> {
+        let (made, outcome) = self.run_and_keep(event, hooks).await;
+        let cleared = self.clear_up(made).await;
+        outcome.and(cleared)
+    }
+
+    /// Does the same, but leaves the objects of all that ran where they are: [`Self::clear_up`] deletes them.
+    pub(super) async fn run_and_keep(
+        &self,
+        event: HookEvent,
+        hooks: &mut [HookRecord],
+    ) -> (HookObjects, Result<(), ReleaseError>) {
         for hook in hooks.iter_mut().filter(|hook| hook.events.contains(&event)) {
             if hook.delete_policies.is_empty() {
                 hook.delete_policies.push(DeletePolicy(DeletePolicy::BEFORE_CREATION.to_owned()));
@@ -60,7 +85,7 @@ impl ChartHooks<'_> {
             .filter(|index| hooks.get(*index).is_some_and(|hook| hook.events.contains(&event)))
             .collect();
         due.sort_by_key(|index| hooks.get(*index).map(|hook| (hook.weight, hook.name.clone())));
-        let mut succeeded: Vec<(Hook, Vec<Made>)> = Vec::new();
+        let mut kept = HookObjects::default();
         for index in due {
             let Some(record) = hooks.get_mut(index) else { continue };
             record.last_run = started();
@@ -70,30 +95,34 @@ impl ChartHooks<'_> {
             record.last_run.completed_at = Time(Some(Timestamp::now()));
             if let Err(error) = outcome {
                 "Failed".clone_into(&mut record.last_run.phase);
-                self.clear_up(&hook, &made, succeeded).await;
-                return Err(error);
+                kept.failed = Some((hook, made));
+                return (kept, Err(error));
             }
             "Succeeded".clone_into(&mut record.last_run.phase);
-            succeeded.push((hook, made));
+            kept.succeeded.push((hook, made));
         }
-        for (hook, made) in
-            succeeded.iter().rev().filter(|(hook, _)| hook.is_deleted(DeletePolicy::SUCCEEDED))
-        {
-            self.delete_made(hook, made).await?;
-        }
-        Ok(())
+        (kept, Ok(()))
     }
 
-    /// Deletes what a hook that failed, and those that succeeded before it, leave behind. The failure of the hook
-    /// counts for more than one of the deletion, which is only logged.
-    async fn clear_up(&self, failed: &Hook, made: &[Made], succeeded: Vec<(Hook, Vec<Made>)>) {
-        let failed = failed.is_deleted(DeletePolicy::FAILED).then_some((failed, made));
-        let earlier = succeeded.iter().filter(|(hook, _)| hook.is_deleted(DeletePolicy::SUCCEEDED));
-        for (hook, made) in failed.into_iter().chain(earlier.map(|(hook, made)| (hook, made.as_slice()))) {
+    /// Deletes what hooks that ran leave behind, as each of them says. When one failed, its failure counts for more than one of
+    /// the deletion, which is only logged.
+    pub(super) async fn clear_up(&self, kept: HookObjects) -> Result<(), ReleaseError> {
+        let HookObjects { succeeded, failed } = kept;
+        let succeeded = succeeded.iter().filter(|(hook, _)| hook.is_deleted(DeletePolicy::SUCCEEDED));
+        let Some((failed, made)) = failed else {
+            for (hook, made) in succeeded.rev() {
+                self.delete_made(hook, made).await?;
+            }
+            return Ok(());
+        };
+        let failed = failed.is_deleted(DeletePolicy::FAILED).then_some((&failed, made.as_slice()));
+        let succeeded = succeeded.map(|(hook, made)| (hook, made.as_slice()));
+        for (hook, made) in failed.into_iter().chain(succeeded) {
             if let Err(error) = self.delete_made(hook, made).await {
                 tracing::warn!(hook = %hook.name, "the object of a hook was not deleted: {error}");
             }
         }
+        Ok(())
     }
 
     /// Makes the objects of a hook, notes each in `made`, and waits until they are done.

@@ -96,6 +96,15 @@ impl LastReleases {
         });
     }
 
+    /// Records a write of ours to the record of a revision, if that is the one which the last run left.
+    pub(super) fn wrote(&self, release: &str, revision: u32, written: String) {
+        self.lock(|all| {
+            if let Some(last) = all.get_mut(release).filter(|last| last.revision == revision) {
+                last.written.push(written);
+            }
+        });
+    }
+
     /// Forgets a release if this is its last state, and returns whether it was.
     pub(super) fn forget(&self, release: &str, last: &LastRelease) -> bool {
         self.lock(|all| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{
     DriftSettings, Failure, Module, ModuleName, OwnedReleases, ReleaseName, ReleaseOutcome, ReleaseTarget,
-    RunId,
+    RunId, TestReport, TestRequest,
 };
 use kube::Client;
 
@@ -95,6 +95,19 @@ impl ReleaseTargets {
         run: CredentialsRun<'_>,
     ) -> Result<(), Failure> {
         let outcome = self.of(target).write_credentials(run).await;
+        self.let_go(target, None);
+        outcome
+    }
+
+    /// Runs the tests of the deployed revision of a release. Ends the one that runs as soon as that is requested.
+    pub async fn test(
+        &self,
+        target: &ReleaseTarget,
+        module: &ModuleName,
+        request: &TestRequest,
+        cancellation: &Cancellation,
+    ) -> Result<TestReport, Failure> {
+        let outcome = self.of(target).test(module.as_str(), request, cancellation).await;
         self.let_go(target, None);
         outcome
     }

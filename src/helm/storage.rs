@@ -283,6 +283,24 @@ impl Storage {
         Ok(self.requests.edit(&path, PatchKind::Merge, &change).await?)
     }
 
+    /// Writes the data of a record over what was read of it, and returns which write that is. Its state and whose it is stay.
+    ///
+    /// # Errors
+    ///
+    /// 409 if somebody wrote it since `stored` was read.
+    pub(super) async fn rewrite(
+        &self,
+        record: &Record,
+        stored: &StoredRevision,
+    ) -> Result<String, ReleaseError> {
+        let change = json!({
+            "metadata": { "resourceVersion": stored.written },
+            "data": { DATA_KEY: STANDARD.encode(self.encode(record)?) },
+        });
+        let path = self.path(&record.name, record.version);
+        Ok(self.requests.edit(&path, PatchKind::Merge, &change).await?)
+    }
+
     /// Writes marks on a record, our own labels among them, and nothing else; returns which write that is.
     pub(super) async fn mark(
         &self,

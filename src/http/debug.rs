@@ -8,16 +8,18 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::view::{self, ModuleView, TaskView, nearest};
-use engine::{Command, Failure, Inspection, ModuleName, ScopeInspection, SourceKey, Tally};
+use engine::view::{self, ModuleView, TaskView};
+use engine::{Command, Failure, ModuleName, ScopeInspection, SourceKey, Tally};
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
+use super::chart_test;
 use super::charts;
 use super::debug_state::DebugState;
 use super::explain::{self, OutputFormat};
 use super::response::{
-    after_start, ended, formatted, is_true, not_allowed, not_found, split, text, text_or_failure, with_advice,
+    after_start, ended, formatted, is_true, not_allowed, not_found, split, text, text_or_failure, unknown,
+    with_advice,
 };
 use super::routes::SOCKET;
 use super::secret_values::SecretValues;
@@ -29,6 +31,7 @@ pub(super) fn router(debug: DebugState) -> Router {
         .route("/queue/{file}", get(queues))
         .route("/global/{file}", get(global))
         .route("/module/{file}", get(modules))
+        .route("/module/{name}/test", post(chart_test::run))
         .route("/module/{name}/{file}", get(module).post(command))
         .route("/chart/{file}", get(charts::asked))
         .route("/source/plan.json", post(source_plan::json))
@@ -264,13 +267,6 @@ async fn explained(
         "graph" => explain::graph(&view, &query),
         _ => not_found(),
     })
-}
-
-/// Answers that there is no such module, with the name that is nearest.
-fn unknown(inspection: &Inspection, name: &str) -> Response {
-    let found = nearest(name, inspection.modules.keys().map(ModuleName::as_str));
-    let hint = found.map(|found| format!(": {name}; did you mean {found}?")).unwrap_or_default();
-    (StatusCode::INTERNAL_SERVER_ERROR, format!("module not found{hint}\n")).into_response()
 }
 
 fn scope_part(scope: &ScopeInspection, part: &str, secret: &SecretValues) -> Option<Value> {

@@ -1,5 +1,6 @@
 //! HTTP: what everybody may see on the TCP port, and what only the owner may see on the socket.
 
+mod chart_test;
 mod charts;
 mod connection;
 mod converge_status;

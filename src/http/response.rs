@@ -6,7 +6,8 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use engine::Failure;
+use engine::view::nearest;
+use engine::{Failure, Inspection, ModuleName};
 use serde_json::Value;
 
 use crate::driver::Questions;
@@ -104,4 +105,11 @@ pub(super) fn with_advice(failure: &Failure) -> String {
         Some(advice) => format!("{failure} ({advice})"),
         None => failure.to_string(),
     }
+}
+
+/// Answers that there is no such module, with the name that is nearest.
+pub(super) fn unknown(inspection: &Inspection, name: &str) -> Response {
+    let found = nearest(name, inspection.modules.keys().map(ModuleName::as_str));
+    let hint = found.map(|found| format!(": {name}; did you mean {found}?")).unwrap_or_default();
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("module not found{hint}\n")).into_response()
 }

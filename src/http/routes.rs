@@ -26,4 +26,4 @@ GET /module/{name}/snapshots.{json,yaml,text}\nGET /module/{name}/status.{json,y
 GET /module/{name}/values.{json,yaml,text}\nGET /queue/list.{json,yaml,text}\nGET /queue/main.{json,yaml,text}\n\
 GET /source/list.{json,yaml,text}\nGET /status.{json,yaml,text}\nGET /why/module/{name}\nGET /why/queue/{name}\n\
 GET /why/source/{name}\nGET /why/task/{id}\nPOST /config/set\nPOST /converge\n\
-POST /module/{name}/{disable,enable,purge,resume,run}\nPOST /source/plan.{json,text}\nPOST /source/{name}/{pause,resume,sync}\n";
+POST /module/{name}/test\nPOST /module/{name}/{disable,enable,purge,resume,run}\nPOST /source/plan.{json,text}\nPOST /source/{name}/{pause,resume,sync}\n";

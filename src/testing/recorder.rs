@@ -148,6 +148,7 @@ impl Recording {
             | Effect::SaveConfigValues { run, .. }
             | Effect::ServeWebhooks { run }
             | Effect::StorePackage { run, .. }
+            | Effect::TestRelease { run, .. }
             | Effect::UninstallRelease { run, .. }
             | Effect::UpgradeRelease { run, .. }
             | Effect::WriteCredentials { run, .. }
@@ -226,6 +227,7 @@ impl Recording {
             | Event::ModuleLoaded { run, .. }
             | Event::ModulesLoaded { run, .. }
             | Event::ObjectMended { run, .. }
+            | Event::ReleaseTested { run, .. }
             | Event::ObjectsPatched { run, .. }
             | Event::PackagePinned { run, .. }
             | Event::PackageStored { run, .. }

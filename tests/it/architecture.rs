@@ -150,6 +150,7 @@ const ENGINE: &[&str] = &[
     "release_target",
     "config_object",
     "lease",
+    "chart_test",
     "event",
     "notice",
     "effect",

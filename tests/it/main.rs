@@ -57,6 +57,7 @@ mod kinds;
 mod loading;
 mod metrics;
 mod module_sources;
+mod module_tests;
 mod moving;
 mod namespaced_sources;
 mod object_patches;

@@ -90,6 +90,10 @@ fn answer(
             sources.suspend(lower.cx, id, &key, is_suspended)?;
             return Ok(None);
         }
+        Command::TestModule(name, request) => {
+            modules.test_chart(id, &name, request)?;
+            return Ok(None);
+        }
         Command::SyncSource(key) => {
             sources.sync(lower.cx, id, &key)?;
             return Ok(None);

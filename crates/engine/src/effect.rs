@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::addon::{Digest, Registry, SourceKey, SourceReference, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
+use crate::chart_test::TestRequest;
 use crate::config_object::{ConfigObject, ConfigText};
 use crate::drift_settings::DriftSettings;
 use crate::enabled::EnabledModules;
@@ -302,6 +303,18 @@ pub enum Effect {
         /// What is kept.
         request: Box<StoreRequest>,
     },
+    /// Run the tests of the deployed revision of a release, and write down how they ran. Can be cancelled. Answered by
+    /// [`ReleaseTested`](crate::Event::ReleaseTested).
+    TestRelease {
+        /// The attempt.
+        run: RunId,
+        /// The module.
+        module: ModuleName,
+        /// Where the release is.
+        target: ReleaseTarget,
+        /// Which tests, and how.
+        request: TestRequest,
+    },
     /// Remove a release with its history. Answered by `ReleaseFinished`.
     UninstallRelease {
         /// The attempt.
@@ -573,6 +586,7 @@ impl Effect {
             | Self::StartMonitor { .. }
             | Self::StopMonitor { .. }
             | Self::StorePackage { .. }
+            | Self::TestRelease { .. }
             | Self::UninstallRelease { .. }
             | Self::WatchChartMaps
             | Self::AwaitReadiness { .. }

@@ -325,6 +325,7 @@ impl Engine {
                 lower.queues.wake(|reason| *reason == Reason::EarlierRun);
             }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
+            Event::ReleaseTested { run, outcome } => modules.tests_ended(lower.cx, run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
             Event::ReviewAbandoned { id } => webhooks.abandoned(lower.cx, id),
@@ -443,6 +444,7 @@ impl Engine {
                 let (_, modules, mut lower) = self.split();
                 modules.look_at_requirements(&mut lower);
                 modules.advance_mends(lower.cx, lower.configuration, lower.queues);
+                modules.advance_tests(lower.cx, lower.configuration, lower.queues);
                 self.advance_broker();
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
@@ -467,6 +469,7 @@ impl Engine {
             && self.sources.is_at_rest()
             && self.controllers.is_at_rest()
             && self.modules.has_no_mends()
+            && self.modules.has_no_tests()
             && self.repositories.is_at_rest()
             && self.webhooks.is_at_rest()
             && self.broker.is_at_rest();
@@ -1367,6 +1370,7 @@ impl Engine {
             self.sources.end(&mut self.cx);
             self.repositories.end(&mut self.cx);
             self.broker.end(&mut self.cx);
+            self.modules.end_tests(&mut self.cx);
         }
     }
 

@@ -12,6 +12,7 @@ use values::patch::Patch;
 
 use crate::addon::{Digest, Fetched, Registry, SourceKey};
 use crate::catalog::{Catalog, Module};
+use crate::chart_test::{TestReport, TestRequest};
 use crate::config_object::{ConfigObject, ConfigText};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
@@ -296,6 +297,13 @@ pub enum Event {
         /// The kinds.
         kinds: Vec<UnwatchedKind>,
     },
+    /// Answers [`TestRelease`](crate::Effect::TestRelease).
+    ReleaseTested {
+        /// The attempt.
+        run: RunId,
+        /// What came of the tests, also of those that failed. An error is that they could not be run.
+        outcome: Result<TestReport, Failure>,
+    },
     /// Answers [`ListReleases`](crate::Effect::ListReleases).
     ReleasesListed {
         /// The attempt.
@@ -427,6 +435,8 @@ pub enum Command {
     SuspendSource(SourceKey, bool),
     /// Have a configuration of module sources processed again: raise the counter of its spec.
     SyncSource(SourceKey),
+    /// Run the tests of a module's chart. The answer is a [`TestReport`] as JSON.
+    TestModule(ModuleName, TestRequest),
 }
 
 /// What a hook wrote, parsed and well-formed; nothing of it has taken effect.

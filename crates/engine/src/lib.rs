@@ -25,6 +25,7 @@ mod binding;
 mod broker;
 mod catalog;
 mod cause;
+mod chart_test;
 mod chart_values;
 mod command;
 mod config;
@@ -77,6 +78,7 @@ pub use catalog::{
     Script, ValuesLayout,
 };
 pub use cause::Cause;
+pub use chart_test::{PodLog, TestReport, TestRequest, TestRun};
 pub use config::{Config, ElectionConfig, ElectionMode, OnModuleFailure, WebhookClient, WebhookConfig};
 pub use config_object::{ConfigObject, ConfigText};
 pub use drift_settings::{DriftMode, DriftSettings, IgnoreRule, MAX_IGNORE_RULES, MAX_IGNORED_PATHS};

@@ -148,6 +148,7 @@ fn module() -> Command {
             named("enable", "Switch a module on, in the ConfigMap"),
             named("disable", "Switch a module off, in the ConfigMap"),
             named("run", "Run a module now"),
+            super::super::module_test::command(named("test", "Run the tests of the chart, which are hooks of its release")).arg(format("text")),
             named("resume", "Take up a parked module again"),
             named("purge", "Remove the release of a module whose directory is gone"),
         ])

@@ -4,6 +4,8 @@ mod broken_files;
 mod bundle_runs;
 mod chart_dependencies;
 mod chart_package;
+mod chart_testing;
+mod chart_tests;
 mod delete;
 mod events;
 mod files;

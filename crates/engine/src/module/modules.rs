@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::broken_files::BrokenFiles;
+use super::chart_tests::ChartTests;
 use super::events::{Announcements, Change};
 use super::files::Files;
 use super::mends::Mends;
@@ -62,6 +63,8 @@ pub(crate) struct Modules {
     pub(super) waits: Waits,
     /// The objects of releases that are put right.
     pub(super) mends: Mends,
+    /// The tests of charts that run, or wait to.
+    pub(super) tests: ChartTests,
     /// When the objects of modules are late that are not ready yet.
     pub(super) deadlines: BTreeMap<ModuleName, Time>,
 }

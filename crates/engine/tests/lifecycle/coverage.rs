@@ -32,7 +32,7 @@ variants! { EVENTS, event_name, Event:
     Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KindAppeared, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
+    ReleaseTested, ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
@@ -41,7 +41,7 @@ variants! { EFFECTS, effect_name, Effect:
     KeepBundles, KeepInstances, ListReleases, ReadInstances, RegisterBrokers,
     LoadModule, LoadModules, MendObject, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
-    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchChartMaps, WatchRelease, WriteCredentials, WriteLease,
+    StartMonitor, StopMonitor, StorePackage, TestRelease, UninstallRelease, UpgradeRelease, WatchChartMaps, WatchRelease, WriteCredentials, WriteLease,
 }
 
 const TASKS: [&str; 18] = [
@@ -180,6 +180,7 @@ fn tour() {
     crate::controllers::tour();
     crate::charts::tour();
     crate::election::tour();
+    crate::chart_tests::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

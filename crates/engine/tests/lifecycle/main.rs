@@ -10,6 +10,7 @@
 
 mod broker;
 mod build;
+mod chart_tests;
 mod chart_world;
 mod charts;
 mod config_map;

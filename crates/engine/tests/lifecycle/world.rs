@@ -11,8 +11,8 @@ use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, ConfigObject, Effect, Engine, Event, Failure, FailureKind,
     HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome,
-    ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, Time, ValuesInput, Verdict, View,
-    WebhookRegistration,
+    ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, TestReport, Time, ValuesInput,
+    Verdict, View, WebhookRegistration,
 };
 
 use crate::build::{Files, changed};
@@ -513,6 +513,7 @@ impl World {
         | Event::IndexFetched { run, .. }
         | Event::ModulesLoaded { run, .. }
         | Event::ObjectMended { run, .. }
+        | Event::ReleaseTested { run, .. }
         | Event::ObjectsPatched { run, .. }
         | Event::ConfigSaved { run, .. }
         | Event::CredentialsWritten { run, .. }
@@ -574,6 +575,13 @@ impl World {
                 let outcome = self.mends.pop_front().unwrap_or(Ok(()));
                 self.send_in(OTHER, Event::ObjectMended { run, outcome });
             }
+            Effect::TestRelease { run, module, target, .. } => {
+                let release = module.to_string();
+                let report =
+                    TestReport { release, namespace: target.namespace.to_string(), ..TestReport::default() };
+                let takes = self.takes_for(&format!("test {module}"), OTHER);
+                self.send_in(takes, Event::ReleaseTested { run, outcome: Ok(report) });
+            }
             Effect::AwaitReadiness { run, module, .. } => {
                 if let Some(delay) = self.readies_after {
                     self.send_in(delay, Event::ReadinessChanged { run, module, unready: Vec::new() });
@@ -615,6 +623,9 @@ impl World {
                     }
                     Event::ReleaseFinished { run: its, .. } if *its == run => {
                         Some((*at, Event::ReleaseFinished { run, outcome: Err(failure.clone()) }))
+                    }
+                    Event::ReleaseTested { run: its, .. } if *its == run => {
+                        Some((*at, Event::ReleaseTested { run, outcome: Err(failure.clone()) }))
                     }
                     Event::SourceFetched { run: its, .. } if *its == run => {
                         Some((*at, Event::SourceFetched { run, outcome: Err(failure.clone()) }))
@@ -1147,6 +1158,9 @@ impl World {
             Effect::MendObject { run, module, object, target } => {
                 format!("mend {object} of {} {run}", self.place(module.as_str(), target))
             }
+            Effect::TestRelease { run, module, target, .. } => {
+                format!("test {} {run}", self.place(module.as_str(), target))
+            }
             Effect::WatchRelease { module, target, .. } => {
                 format!("watch release {}", self.place(module.as_str(), target))
             }
@@ -1234,6 +1248,7 @@ fn shown_event(event: &Event) -> String {
             format!("objects of {module} {run} not ready [{}]", unready.join(", "))
         }
         Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),
+        Event::ReleaseTested { run, outcome } => format!("tested {run} {}", end(outcome)),
         Event::ReleaseUnwatched { module, kinds } => {
             let kinds: Vec<_> = kinds.iter().map(|unwatched| unwatched.kind.as_str()).collect();
             format!("release {module} not watched [{}]", kinds.join(" "))

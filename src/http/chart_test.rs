@@ -1,0 +1,100 @@
+//! Runs the tests of a module's chart, and answers with what came of them, when they have ended.
+
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use engine::{Command, ModuleName, TestRequest};
+use serde_json::Value;
+
+use super::debug_state::DebugState;
+use super::response::{ended, json, unknown, with_advice};
+use super::secret_values::SecretValues;
+use crate::config::parse_duration;
+
+/// How many names of tests can be given.
+const MOST_NAMES: usize = 100;
+
+/// How long one test may take at most.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// Answers a [`engine::TestReport`] as JSON. The query has `only` and `without` as often as there are names, `timeout`, `logs`
+/// and `showSecrets`.
+pub(super) async fn run(
+    State(debug): State<DebugState>,
+    Path(name): Path<String>,
+    Query(query): Query<Vec<(String, String)>>,
+) -> Response {
+    let request = match test_request(&query) {
+        Ok(request) => request,
+        Err(problem) => return (StatusCode::BAD_REQUEST, problem + "\n").into_response(),
+    };
+    let Some(inspection) = debug.questions.inspect().await else { return ended() };
+    if !inspection.modules.contains_key(name.as_str()) {
+        return unknown(&inspection, &name);
+    }
+    let query = query.into_iter().collect();
+    let secret = SecretValues::of(inspection.secrets, debug.may_show(&query));
+    match debug.questions.command(Command::TestModule(ModuleName::from(name), request)).await {
+        Some(Ok(report)) => match serde_json::from_str::<Value>(&report) {
+            Ok(report) => json(&secret.hide_in(report)),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        },
+        Some(Err(failure)) => {
+            let failure = secret.hide_failure(&failure);
+            (StatusCode::CONFLICT, format!("{}\n", with_advice(&failure))).into_response()
+        }
+        None => ended(),
+    }
+}
+
+/// Returns what is asked for, or what is wrong with it.
+fn test_request(query: &[(String, String)]) -> Result<TestRequest, String> {
+    let all = |key: &str| -> Vec<String> {
+        query.iter().filter(|(name, _)| name == key).map(|(_, value)| value.clone()).collect()
+    };
+    let (only, without) = (all("only"), all("without"));
+    if only.len() + without.len() > MOST_NAMES {
+        return Err(format!("no more than {MOST_NAMES} tests can be named"));
+    }
+    let timeout = match all("timeout").pop() {
+        None => None,
+        Some(text) => {
+            let timeout = parse_duration(&text).filter(|timeout| !timeout.is_zero() && *timeout <= LONGEST);
+            Some(
+                timeout
+                    .ok_or_else(|| format!("timeout {text:?} is no duration between 1ms and 24h, like 5m"))?,
+            )
+        }
+    };
+    let logs = all("logs").pop().is_none_or(|text| text != "false");
+    Ok(TestRequest { only, without, timeout, logs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_says_which_tests_and_how() {
+        let query = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> =
+                pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+            test_request(&pairs)
+        };
+        let wanted = TestRequest {
+            only: vec!["a".to_owned(), "b".to_owned()],
+            without: vec!["c".to_owned()],
+            timeout: Some(Duration::from_secs(90)),
+            logs: false,
+        };
+        let given = [("only", "a"), ("timeout", "1m30s"), ("only", "b"), ("without", "c"), ("logs", "false")];
+        assert_eq!(query(&given), Ok(wanted));
+        assert_eq!(query(&[]), Ok(TestRequest { logs: true, ..TestRequest::default() }));
+        for timeout in ["0s", "soon", "25h"] {
+            assert!(query(&[("timeout", timeout)]).unwrap_err().contains("between 1ms and 24h"));
+        }
+        assert!(query(&[("only", "a"); 101]).unwrap_err().contains("no more than 100"));
+    }
+}
