@@ -5,6 +5,7 @@
 mod beginning;
 mod broker;
 mod election;
+mod helm_command;
 pub(crate) mod repositories;
 pub(crate) mod sources;
 mod surroundings;
@@ -163,6 +164,9 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
         tracing::warn!("{warning}");
     }
     let operator = Operator::new(&around)?;
+    if settings.helm_is_program {
+        operator.parts.helm.set_command(helm_command::of(&around).await?);
+    }
     let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&operator.parts.helm)));
     let (questions, parameters) = (operator.questions.clone(), operator.parameters.clone());
     let charts: Arc<dyn http::ChartArchives> =

@@ -8,6 +8,7 @@ use engine::view::escaped;
 
 use crate::cluster::ConnectError;
 use crate::config::ConfigError;
+use crate::helm::HelmCommandError;
 use crate::load::LoadError;
 
 /// Exit code of a command that did what it should.
@@ -57,8 +58,11 @@ pub(super) fn complain(error: &anyhow::Error) -> u8 {
         }
     }
     let _ = writeln!(std::io::stderr().lock(), "{}", escaped(&text));
-    let is_configuration = error
-        .chain()
-        .any(|cause| cause.is::<ConfigError>() || cause.is::<LoadError>() || cause.is::<ConnectError>());
+    let is_configuration = error.chain().any(|cause| {
+        cause.is::<ConfigError>()
+            || cause.is::<LoadError>()
+            || cause.is::<ConnectError>()
+            || cause.is::<HelmCommandError>()
+    });
     if is_configuration { MISCONFIGURED } else { FAILED }
 }

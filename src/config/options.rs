@@ -162,6 +162,10 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
     "Helm" => {
         N "helm-history-max" = "10", ["HELM_HISTORY_MAX"],
             "How many revisions of a release are kept; 0 for all";
+        BACKEND "helm-backend" = "native" of ["native", "cli"], ["HELM_BACKEND"],
+            "Who renders and writes releases: the operator itself, or the program of --helm-bin";
+        PROGRAM "helm-bin" = "helm", ["HELM_BIN"],
+            "The helm program of --helm-backend=cli, 3.8 or later: a path, or a name in PATH";
         duration "helm-timeout" = "20m", ["HELM_TIMEOUT"],
             "How long the hooks of a chart may take";
         RELEASE "helm-ignore-release" = "", ["HELM_IGNORE_RELEASE"],

@@ -84,6 +84,10 @@ pub struct Settings {
     pub crd_filters: Vec<String>,
     /// How many revisions of a release are kept; 0 for all.
     pub helm_history_max: usize,
+    /// Whether a program renders and writes releases.
+    pub helm_is_program: bool,
+    /// That program.
+    pub helm_bin: PathBuf,
     /// How long the hooks of a chart may take.
     pub helm_timeout: Duration,
     /// A release that is never removed.
@@ -234,6 +238,12 @@ impl Settings {
             extra_labels: given.parse("crd-extra-labels", "labels like a=b,c=d", parse_labels)?,
             crd_filters: text("crd-filters").split(',').map(|prefix| prefix.trim().to_owned()).collect(),
             helm_history_max: given.number("helm-history-max")?,
+            helm_is_program: given.parse("helm-backend", "native or cli", |text| match text {
+                "native" => Some(false),
+                "cli" => Some(true),
+                _ => None,
+            })?,
+            helm_bin: text("helm-bin").into(),
             helm_timeout: given.duration("helm-timeout")?,
             helm_ignore_release: text("helm-ignore-release"),
             kube_context: text("kube-context"),

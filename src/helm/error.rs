@@ -76,6 +76,14 @@ pub enum ReleaseError {
     /// The API server did not answer, or refused.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The program of `--helm-backend=cli` failed.
+    #[error("helm {what}: {problem}")]
+    Command {
+        /// Which command of it.
+        what: &'static str,
+        /// What it said, or what it did.
+        problem: String,
+    },
     /// The operator ends.
     #[error("it was ended because the operator ends; it is done again by the next start")]
     Cancelled,
@@ -132,7 +140,7 @@ impl ReleaseError {
     pub(super) fn may_be_a_refusal(&self) -> bool {
         match self {
             Self::Request(error) => error.code() == 403,
-            Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } => true,
+            Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } | Self::Command { .. } => true,
             Self::Archive(_)
             | Self::Open { .. }
             | Self::Name(_)
@@ -171,6 +179,7 @@ impl ReleaseError {
             | Self::Record { .. }
             | Self::Objects(_)
             | Self::Hook { .. }
+            | Self::Command { .. }
             | Self::NotEstablished { .. } => FailureKind::Release,
         }
     }

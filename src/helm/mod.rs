@@ -14,15 +14,18 @@ mod awaited_releases;
 mod cancellation;
 mod certificates;
 mod chart_cache;
+mod chart_directory;
 pub mod chart_files;
 mod chart_hook;
 mod chart_test;
+mod command_upgrade;
 mod crds;
 mod credentials;
 mod drift;
 mod dsa_key;
 mod error;
 mod first_list;
+mod helm_command;
 mod last_release;
 mod left_alone;
 mod live_diff;
@@ -68,9 +71,11 @@ use serde_json::{Map, Value};
 
 pub use archives::Archives;
 pub use cancellation::Cancellation;
+pub use chart_directory::write_private;
 pub use credentials::CredentialsRun;
 pub use drift::EventSink;
 pub use error::ReleaseError;
+pub use helm_command::{HelmCommand, HelmCommandError, HelmCommandOptions};
 pub use object::ObjectError;
 pub use release_targets::ReleaseTargets;
 pub use render::RenderedModule;
@@ -132,6 +137,8 @@ pub struct Helm {
     version: Arc<OnceLock<KubeVersion>>,
     /// Where the archives come from of charts that modules name.
     archives: ArchiveSource,
+    /// The program that renders and writes releases, if not the operator itself.
+    command: Arc<OnceLock<Arc<HelmCommand>>>,
     /// As whom everything is done, if not as the operator.
     guest: Option<Guest>,
 }
@@ -170,6 +177,7 @@ impl Helm {
         let storage = Storage::new(Requests::new(acting), &target.namespace, owner, account);
         let shared = (Arc::clone(&self.version), self.archives.clone());
         let mut helm = Self::with(storage, discovery, settings, shared, WatchReach::Namespaces);
+        helm.command = Arc::clone(&self.command);
         helm.guest = account.map(|account| Guest {
             account: format!("{}/{account}", target.namespace),
             operator: Requests::new(client),
@@ -208,10 +216,16 @@ impl Helm {
             taken_over: TakenObjects::default(),
             version,
             guest: None,
+            command: Arc::default(),
             requests,
             discovery,
             settings,
         }
+    }
+
+    /// Says which program renders and writes releases; without one the operator itself does. A second one is ignored.
+    pub fn set_command(&self, command: Arc<HelmCommand>) {
+        let _ = self.command.set(command);
     }
 
     /// Installs or upgrades the release of a module, if anything changed.

@@ -10,7 +10,7 @@ use engine::{
 use kube::Client;
 
 use super::cancellation::Cancellation;
-use super::{Archives, CredentialsRun, Helm, ReleaseRun, Settings};
+use super::{Archives, CredentialsRun, Helm, HelmCommand, ReleaseRun, Settings};
 use crate::cluster::Discovery;
 use crate::driver::Inbox;
 
@@ -49,6 +49,11 @@ impl ReleaseTargets {
     /// Says who hands out the archives of charts that modules name.
     pub fn set_archives(&self, archives: Arc<dyn Archives>) {
         self.own.archives.set(archives);
+    }
+
+    /// Says which program renders and writes releases; without one the operator itself does.
+    pub fn set_command(&self, command: Arc<HelmCommand>) {
+        self.own.set_command(command);
     }
 
     /// Returns what changes the releases of a target.

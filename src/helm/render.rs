@@ -69,6 +69,9 @@ impl Helm {
         (name, revision, is_upgrade): (&str, u32, bool),
         values: &Map<String, Value>,
     ) -> Result<Rendered, ReleaseError> {
+        if let Some(command) = self.command.get() {
+            return self.render_by_command(command, loaded, name, values, is_upgrade).await;
+        }
         let capabilities = self.capabilities().await?;
         let release = Release {
             name: name.to_owned(),

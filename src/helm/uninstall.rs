@@ -25,7 +25,16 @@ impl Helm {
         name: &str,
         cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, ReleaseError> {
-        match self.remove(name, cancellation).await {
+        let is_done = match self.command.get() {
+            Some(command) => self.uninstall_by_command(command, name, cancellation).await,
+            None => Ok(false),
+        };
+        let removed = match is_done {
+            Ok(true) => Ok(outcome(ReleaseAction::Uninstalled, 0, "")),
+            Ok(false) => self.remove(name, cancellation).await,
+            Err(error) => Err(error),
+        };
+        match removed {
             Err(_) if self.is_namespace_going().await => {
                 tracing::info!(release = name, "the release goes with its namespace");
                 Ok(outcome(ReleaseAction::Absent, 0, ""))

@@ -178,6 +178,9 @@ impl Helm {
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         self.check_readable(upgrade.name, &objects, &rendered.hooks, &before).await?;
+        if let Some(done) = self.by_command(upgrade, (&plan, &rendered, &objects, &before, history)).await? {
+            return Ok(Some(done));
+        }
         let mut record = self.new_record(upgrade, &plan, &rendered, &previous)?;
         let marks = upgrade.marks(history.last());
         // A record that fits no Secret is refused before anything is touched.
@@ -386,7 +389,7 @@ impl Helm {
     }
 
     /// Marks the revisions before the new one as superseded. Those that somebody deleted meanwhile stay deleted.
-    async fn supersede(
+    pub(super) async fn supersede(
         &self,
         name: &str,
         plan: &UpgradePlan,
@@ -473,7 +476,7 @@ impl Helm {
     }
 
     /// Has the objects that there are now watched.
-    async fn track(&self, name: &str, objects: &[Object]) {
+    pub(super) async fn track(&self, name: &str, objects: &[Object]) {
         let objects = self.collections(objects).await;
         self.objects.track(name, objects, true);
     }

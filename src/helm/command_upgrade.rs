@@ -1,0 +1,217 @@
+//! Renders, upgrades and removes releases with a `helm` program. What is due is decided as without one. See
+//! docs/charts.md#charts-that-need-the-helm-program.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use chart::manifest::{self, Heads, Text};
+use chart::record::Status;
+use chart::render::{RenderError, Rendered};
+use chart::warnings::Warnings;
+use engine::{ReleaseAction, ReleaseOutcome};
+use serde_json::{Map, Value};
+
+use super::cancellation::Cancellation;
+use super::chart_cache::LoadedChart;
+use super::chart_directory::{write_chart, write_rendered, write_values};
+use super::error::ReleaseError;
+use super::helm_command::{HelmCommand, HelmRun};
+use super::object::{self, Object};
+use super::storage::StoredRevision;
+use super::upgrade::{Upgrade, outcome};
+use super::upgrade_plan::UpgradePlan;
+use super::{Helm, LastRelease, object_diff};
+
+/// A revision that is to be written: the plan, what its chart rendered to, the objects in that, the objects of the revisions before
+/// it, which may be in the cluster, and the history.
+type NextRevision<'r> = (&'r UpgradePlan, &'r Rendered, &'r [Object], &'r [Object], &'r [StoredRevision]);
+
+impl Helm {
+    fn command_run<'r>(&'r self, release: &'r str, cancellation: &'r Cancellation) -> HelmRun<'r> {
+        let account = self.guest.as_ref().and_then(|guest| guest.account.split_once('/'));
+        HelmRun {
+            release,
+            namespace: &self.settings.namespace,
+            user: account.map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}")),
+            timeout: self.settings.timeout,
+            cancellation,
+        }
+    }
+
+    /// Renders a chart as `helm template` does.
+    pub(super) async fn render_by_command(
+        &self,
+        command: &HelmCommand,
+        loaded: &LoadedChart,
+        name: &str,
+        values: &Map<String, Value>,
+        is_upgrade: bool,
+    ) -> Result<Rendered, ReleaseError> {
+        let unwritten = |error: io::Error| unwritten("template", &error);
+        let directory = command.directory().map_err(unwritten)?;
+        let (chart, file) = (directory.path().join("chart"), directory.path().join("values.yaml"));
+        write_chart(&chart, &loaded.chart).map_err(unwritten)?;
+        write_values(&file, values).map_err(unwritten)?;
+        let never = Cancellation::never();
+        let text = command.template(&self.command_run(name, &never), (&chart, &file), is_upgrade).await?;
+        let mut rendered = parse(&text, loaded.chart.name())?;
+        rendered.chart = (*loaded.chart).clone();
+        rendered.crds = loaded.chart.crds();
+        Ok(rendered)
+    }
+
+    /// Creates a revision with the program, if there is one; otherwise nothing is done. What earlier attempts left is cleared up
+    /// first, as without it.
+    pub(super) async fn by_command(
+        &self,
+        upgrade: &Upgrade<'_>,
+        (plan, rendered, objects, before, history): NextRevision<'_>,
+    ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
+        let Some(command) = self.command.get() else { return Ok(None) };
+        let last = history.last();
+        let name = upgrade.name;
+        let unwritten = |error: io::Error| unwritten("upgrade", &error);
+        let directory = command.directory().map_err(unwritten)?;
+        let (chart, file) = (directory.path().join("chart"), directory.path().join("values.yaml"));
+        write_rendered(&chart, &rendered.chart.metadata, &rendered.manifests, &rendered.hooks)
+            .map_err(unwritten)?;
+        write_values(&file, upgrade.values).map_err(unwritten)?;
+        // The program refuses to go on from a revision that was cut off.
+        for version in &plan.cut_off {
+            self.storage.delete(name, *version).await?;
+        }
+        if let Some(last) = last.filter(|last| last.status == Status::Uninstalling) {
+            self.storage.delete(name, last.version).await?;
+        }
+        let change =
+            object_diff::first(before, objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
+        if let Some(change) = &change {
+            tracing::info!(release = name, "the release changes: {change}");
+        }
+        let run = self.command_run(name, upgrade.cancellation);
+        let done = command.upgrade(&run, (&chart, &file), self.settings.history_max).await;
+        let history = self.storage.history(name).await?;
+        let Some(newest) =
+            history.last().filter(|newest| last.is_none_or(|last| last.written != newest.written))
+        else {
+            let silent = || ReleaseError::Command {
+                what: "upgrade",
+                problem: "it ended well, but there is no new revision".to_owned(),
+            };
+            return Err(done.err().unwrap_or_else(silent));
+        };
+        // A revision that failed is ours, too: it is removed with the module.
+        let marked = self.storage.mark(name, newest.version, &upgrade.marks(last)).await;
+        done?;
+        let written = marked?;
+        self.applier(name).delete_gone(before, objects).await?;
+        let left = UpgradePlan {
+            superseded: plan
+                .superseded
+                .iter()
+                .copied()
+                .filter(|version| Some(*version) != plan.base)
+                .collect(),
+            ..UpgradePlan::default()
+        };
+        self.supersede(name, &left, &[]).await?;
+        self.track(name, objects).await;
+        let last = LastRelease {
+            checksum: upgrade.checksum.clone(),
+            revision: newest.version,
+            maintenance: upgrade.maintenance,
+            origin: upgrade.origin.labels(),
+            written: vec![newest.written.clone(), written],
+        };
+        self.last_releases.set(name, Some(last));
+        let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
+        let done = outcome(action, newest.version, &upgrade.checksum);
+        Ok(Some(ReleaseOutcome { changed: change, ..done }))
+    }
+
+    /// Removes a release whose newest revision the program can go on from; returns whether it was one.
+    pub(super) async fn uninstall_by_command(
+        &self,
+        command: &HelmCommand,
+        name: &str,
+        cancellation: &Cancellation,
+    ) -> Result<bool, ReleaseError> {
+        let history = self.storage.history(name).await?;
+        let is_whole = |newest: &&StoredRevision| matches!(newest.status, Status::Deployed | Status::Failed);
+        let Some(newest) = history.last().filter(is_whole) else { return Ok(false) };
+        match self.storage.read(name, newest.version).await {
+            Ok(Some(_)) => {}
+            // Without its record nobody knows what to remove but by looking for it.
+            Ok(None) | Err(ReleaseError::Record { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        self.objects.pause(name);
+        self.last_releases.set(name, None);
+        self.first_list.pass_by(name);
+        let revisions: Vec<_> = history.iter().map(StoredRevision::revision).collect();
+        let records = self.previous(name, &UpgradePlan::of(&revisions)).await?;
+        let has_hooks = !newest.skips_hooks();
+        command.uninstall(&self.command_run(name, cancellation), has_hooks).await?;
+        // It looks at the newest record only.
+        let objects: Vec<Object> =
+            records.iter().rev().skip(1).flat_map(|record| object::of_record(&record.manifest)).collect();
+        self.applier(name).delete(objects.iter()).await?;
+        if history.iter().any(StoredRevision::has_source) {
+            self.remove_credentials(name).await?;
+        }
+        for stored in &history {
+            self.storage.delete(name, stored.version).await?;
+        }
+        Ok(true)
+    }
+}
+
+fn unwritten(what: &'static str, error: &io::Error) -> ReleaseError {
+    ReleaseError::Command { what, problem: format!("its files can't be written: {error}") }
+}
+
+/// Returns the objects and hooks in what `helm template` prints. A document that does not say from where it is, as after a post
+/// renderer, is from the chart `name`.
+fn parse(text: &str, name: &str) -> Result<Rendered, ReleaseError> {
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    for document in manifest::split(text) {
+        let (source, content) =
+            match document.strip_prefix("# Source: ").and_then(|rest| rest.split_once('\n')) {
+                Some((source, content)) => (source.trim().to_owned(), content),
+                None => (format!("{name}/templates/rendered.yaml"), document),
+            };
+        let file = files.entry(source).or_default();
+        file.push_str("---\n");
+        file.push_str(content);
+        file.push('\n');
+    }
+    let files = files.into_iter().map(|(path, text)| (path, Text::Readable(text))).collect();
+    let sorted = manifest::sort(&files, &mut Heads::default(), &mut Warnings::default());
+    let sorted = sorted.map_err(RenderError::Manifest)?;
+    Ok(Rendered {
+        chart: chart::chart::Chart::default(),
+        manifests: sorted.manifests,
+        hooks: sorted.hooks,
+        notes: String::new(),
+        crds: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_and_hooks_are_read_from_what_helm_prints() {
+        let text = "---\n# Source: web/templates/b.yaml\nkind: Service\napiVersion: v1\nmetadata: {name: b}\n---\n# Source: web/templates/b.yaml\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\n\
+                    # Source: web/templates/t.yaml\nkind: Pod\napiVersion: v1\nmetadata: {name: t, annotations: {helm.sh/hook: test}}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: s}\n";
+        let rendered = parse(text, "web").unwrap();
+        let found: Vec<(&str, &str)> =
+            rendered.manifests.iter().map(|one| (one.path.as_str(), one.head.kind.as_str())).collect();
+        let b = "web/templates/b.yaml";
+        assert_eq!(found, [("web/templates/rendered.yaml", "Secret"), (b, "ConfigMap"), (b, "Service")]);
+        assert_eq!(rendered.hooks.iter().map(|hook| hook.name.as_str()).collect::<Vec<_>>(), ["t"]);
+        assert!(parse("kind: [", "web").is_err());
+        assert!(parse("", "web").unwrap().manifests.is_empty());
+    }
+}

@@ -1,0 +1,59 @@
+//! `--helm-backend=cli` beside Helm itself, on a server that both reach over the network. They need `helm`: `.ci/run` runs them, or
+//! `cargo test --test it helm_peers -- --ignored`.
+
+use std::fs;
+use std::process::Command;
+
+use tokio::net::TcpListener;
+
+use crate::support::in_process::Cluster;
+use crate::support::server::get;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs helm"]
+async fn a_module_is_installed_changed_left_alone_and_removed_by_helm() {
+    let cluster = Cluster::new().await;
+    let serving = cluster.server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+    let kubeconfig = cluster.path("kubeconfig");
+    fs::write(&kubeconfig, serving.kubeconfig()).unwrap();
+    cluster.write("modules/010-web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.3\n");
+    cluster.write("modules/010-web/values.yaml", "web: {k: one}\n");
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shown}\ndata: {k: '{{ .Values.web.k }}', braces: '{{ \"{{\" }} x }}'}\n";
+    cluster.write("modules/010-web/templates/map.yaml", map);
+    cluster.write("modules/values.yaml", "webEnabled: true\n");
+    let path = kubeconfig.display().to_string();
+    let options = [("helm-backend", "cli"), ("kube-config", path.as_str())];
+    let operator = cluster.start(&options).await;
+    cluster.settled("shown", |map| map["data"]["k"] == "one" && map["data"]["braces"] == "{{ x }}").await;
+    let secret = |version: u32| format!("/api/v1/namespaces/ops/secrets/sh.helm.release.v1.web.v{version}");
+    let marked = async |version: u32| loop {
+        let found = get(&cluster.server, &secret(version)).await.unwrap_or_default();
+        let labels = found["metadata"]["labels"].clone();
+        if labels["moduleChecksum"].is_string() && labels["status"] == "deployed" {
+            return labels;
+        }
+        tokio::task::yield_now().await;
+    };
+    marked(1).await;
+    cluster.put("addon-operator", serde_json::json!({"data": {"web": "k: two"}})).await;
+    cluster.settled("shown", |map| map["data"]["k"] == "two" && map["metadata"]["labels"].is_object()).await;
+    marked(2).await;
+    operator.stop().await;
+    let operator = cluster.start(&options).await;
+    cluster
+        .put("addon-operator", serde_json::json!({"data": {"web": "k: two", "webEnabled": "false"}}))
+        .await;
+    cluster.settled("shown", serde_json::Value::is_null).await;
+    while get(&cluster.server, &secret(2)).await.is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert!(get(&cluster.server, &secret(3)).await.is_none(), "a start changes nothing");
+    let helm = |arguments: &[&str]| {
+        let mut command = Command::new("helm");
+        command.args(arguments).args(["--namespace", "ops", "--kubeconfig", &path]);
+        let output = tokio::task::block_in_place(|| command.output().unwrap());
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(!helm(&["list", "--all"]).contains("web"));
+    operator.stop().await;
+}
