@@ -43,8 +43,9 @@ enum Asking {
 pub struct Loader {
     options: LoadOptions,
     configurations: Configurations,
-    /// The modules that were loaded last: those that did not change are handed out again.
-    last: Mutex<Vec<Arc<Module>>>,
+    /// The modules that were loaded last: those that did not change are handed out again. With them those that were loaded
+    /// before: the engine puts the last ones into their place, and they are dropped here.
+    last: Mutex<[Arc<Vec<Arc<Module>>>; 2]>,
 }
 
 impl Loader {
@@ -95,10 +96,11 @@ impl Loader {
         let complete = (0..self.options.modules_dirs.len())
             .all(|dir_index| found.modules.iter().any(|entry| entry.dir_index == Some(dir_index)))
             && !self.options.modules_dirs.is_empty();
-        let catalog = Catalog { global: Arc::new(global), modules: loaded, complete, warnings };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = catalog.with_one_hook_for_each_finalizer().sharing(&last);
-        last.clone_from(&catalog.modules);
+        let catalog = Catalog { global: Arc::new(global), modules: Arc::new(loaded), complete, warnings };
+        let mut lists = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let [last, before] = &mut *lists;
+        let catalog = catalog.with_one_hook_for_each_finalizer().sharing(last);
+        *before = std::mem::replace(last, Arc::clone(&catalog.modules));
         Ok(catalog)
     }
 

@@ -41,7 +41,9 @@ impl Selection {
                     hooks: vec![chosen_hook(&loaded.global.hooks, path, test.setup.hook.as_deref())?],
                     ..Global::clone(&loaded.global)
                 }),
-                modules: loaded.modules.iter().map(|module| Arc::new(hollow(module, false))).collect(),
+                modules: Arc::new(
+                    loaded.modules.iter().map(|module| Arc::new(hollow(module, false))).collect(),
+                ),
                 ..loaded.clone()
             },
             Target::Module { dir, whole } => modules(loaded, dir, *whole, path, test)?,
@@ -113,7 +115,7 @@ fn modules(loaded: &Catalog, dir: &Path, whole: bool, path: &Path, test: &Test) 
     let own = loaded.modules.iter().find(|module| Path::new(&*module.path) == dir);
     let own = own.ok_or_else(|| format!("{} is no module", dir.display()))?;
     let mut chosen = Vec::new();
-    for module in &loaded.modules {
+    for module in loaded.modules.iter() {
         let is_named = test.setup.modules.iter().any(|name| name == module.name.as_str());
         if module.name == own.name {
             let mut module = Module::clone(module);
@@ -148,7 +150,7 @@ fn modules(loaded: &Catalog, dir: &Path, whole: bool, path: &Path, test: &Test) 
         hooks.push(chosen_hook(&loaded.global.hooks, path, Some(name))?);
     }
     let global = Arc::new(Global { hooks, ..Global::clone(&loaded.global) });
-    Ok(Catalog { global, modules: chosen, ..loaded.clone() })
+    Ok(Catalog { global, modules: Arc::new(chosen), ..loaded.clone() })
 }
 
 fn on() -> EnabledFlag {
@@ -185,8 +187,8 @@ fn set_values(catalog: &mut Catalog, given: &Map<String, Value>) -> Result<(), S
             continue;
         }
         let flag = |module: &Module| key.strip_suffix("Enabled").is_some_and(|stem| *module.key == *stem);
-        let Some(module) = catalog.modules.iter_mut().find(|module| *module.key == **key || flag(module))
-        else {
+        let modules = Arc::make_mut(&mut catalog.modules);
+        let Some(module) = modules.iter_mut().find(|module| *module.key == **key || flag(module)) else {
             let keys: Vec<&str> = catalog.modules.iter().map(|module| &*module.key).collect();
             return Err(unknown("section of values", key, keys.into_iter().chain([values::name::GLOBAL])));
         };
@@ -217,7 +219,7 @@ fn select(catalog: &mut Catalog, run: &str) -> Result<Option<Trigger>, String> {
     let global = Global::clone(&catalog.global);
     let muted = global.hooks.iter().map(|hook| Arc::new(muted(hook, run, &mut trigger, None))).collect();
     catalog.global = Arc::new(Global { hooks: muted, ..global });
-    for module in &mut catalog.modules {
+    for module in Arc::make_mut(&mut catalog.modules) {
         let key = Some(&*module.key);
         let hooks =
             module.hooks.iter().map(|hook| Arc::new(self::muted(hook, run, &mut trigger, key))).collect();

@@ -141,5 +141,10 @@ fn catalog() -> Catalog {
             })
         });
     let modules = modules.collect();
-    Catalog { global: Arc::new(Global::default()), modules, complete: true, warnings: Vec::new() }
+    Catalog {
+        global: Arc::new(Global::default()),
+        modules: Arc::new(modules),
+        complete: true,
+        warnings: Vec::new(),
+    }
 }

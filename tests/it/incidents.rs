@@ -161,7 +161,12 @@ fn catalog(hook_config: &str) -> Catalog {
     let hook =
         Arc::new(Hook { id, path: "hooks/a.sh".into(), content: 1, launch: engine::Launch::default(), spec });
     let modules = vec![module(10, "web", vec![hook]), module(20, "api", Vec::new())];
-    Catalog { global: Arc::new(Global::default()), modules, complete: true, warnings: Vec::new() }
+    Catalog {
+        global: Arc::new(Global::default()),
+        modules: Arc::new(modules),
+        complete: true,
+        warnings: Vec::new(),
+    }
 }
 
 fn data(pairs: &[(&str, &str)]) -> Event {
@@ -1045,7 +1050,8 @@ async fn nobody_leads() {
 #[tokio::test(start_paused = true)]
 async fn a_module_waits_for_another() {
     let mut catalog = catalog("beforeHelm: 1");
-    for module in catalog.modules.iter_mut().filter(|module| module.name.as_str() == "web") {
+    let modules = Arc::make_mut(&mut catalog.modules);
+    for module in modules.iter_mut().filter(|module| module.name.as_str() == "web") {
         Arc::make_mut(module).settings.requires = vec![Requirement { module: "db".into(), version: None }];
     }
     let operator = Operator::of(Config::default(), catalog, |_| None);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use addon_operator::load::{LoadOptions, Loader};
@@ -478,6 +479,21 @@ async fn hooks_are_ordered_by_their_whole_path() {
         .map(|hook| hook.id.name.as_str().trim_start_matches("hooks/"))
         .collect();
     assert_eq!(names, ["10-z.sh", "9-z.sh", "B.sh", "a-b/x.sh", "a.sh", "a/x.sh", "b.sh"]);
+}
+
+#[tokio::test]
+async fn who_lets_go_of_a_list_of_modules_does_not_take_the_time_to_drop_it() {
+    let files = Files::new();
+    files.write("modules/010-web/Chart.yaml", "{name: web, version: 0.1.0}");
+    let loader = files.loader();
+    let first = loader.load().await.unwrap().modules;
+    assert_eq!(Arc::strong_count(&first), 2, "the loader has it, too");
+    let second = loader.reload().await.unwrap().modules;
+    // It is let go of when the second one is in force, which is a moment later.
+    assert_eq!(Arc::strong_count(&first), 2);
+    assert!(Arc::ptr_eq(&first[0], &second[0]), "what did not change is shared");
+    drop(loader.reload().await.unwrap());
+    assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (1, 2));
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ fn engine() -> Engine {
     };
     let catalog = Catalog {
         global: Arc::new(Global::default()),
-        modules: vec![Arc::new(module)],
+        modules: Arc::new(vec![Arc::new(module)]),
         complete: true,
         warnings: Vec::new(),
     };

@@ -86,7 +86,12 @@ fn engine(modules: u32) -> Engine {
         ..Global::default()
     };
     let modules = (0..modules).map(module).collect();
-    let catalog = Catalog { global: Arc::new(global), modules, complete: true, warnings: Vec::new() };
+    let catalog = Catalog {
+        global: Arc::new(global),
+        modules: Arc::new(modules),
+        complete: true,
+        warnings: Vec::new(),
+    };
     Engine::new(Config::default(), catalog)
 }
 

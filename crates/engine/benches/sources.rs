@@ -70,6 +70,8 @@ struct World {
     /// How often the first bundle of a source changed.
     editions: BTreeMap<usize, usize>,
     modules: BTreeMap<ModuleLink, Arc<Module>>,
+    /// The lists that were loaded last, which the loader holds, too.
+    lists: [Arc<Vec<Arc<Module>>>; 2],
     events: VecDeque<Event>,
     version: usize,
     /// Whether no repository can be reached.
@@ -90,6 +92,7 @@ impl World {
             objects: BTreeMap::new(),
             editions: BTreeMap::new(),
             modules: BTreeMap::new(),
+            lists: Default::default(),
             events: [Event::Started].into(),
             version: 0,
             is_down: false,
@@ -193,7 +196,10 @@ impl World {
                     let new = || Arc::new(module(link));
                     Arc::clone(self.modules.entry(link.clone()).or_insert_with(new))
                 });
-                Event::ModulesLoaded { run: *run, outcome: Ok(catalog(modules.collect())) }
+                let catalog = catalog(modules.collect());
+                let [last, before] = &mut self.lists;
+                *before = std::mem::replace(last, Arc::clone(&catalog.modules));
+                Event::ModulesLoaded { run: *run, outcome: Ok(catalog) }
             }
             _ => return,
         };
@@ -245,7 +251,7 @@ fn digest(number: usize, edition: usize) -> Digest {
 
 fn catalog(modules: Vec<Arc<Module>>) -> Catalog {
     let global = Arc::new(Global::default());
-    Catalog { global, modules, complete: true, warnings: Vec::new() }
+    Catalog { global, modules: Arc::new(modules), complete: true, warnings: Vec::new() }
 }
 
 /// Returns the module of a bundle: a chart that nobody switched on.

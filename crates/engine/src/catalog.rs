@@ -23,8 +23,8 @@ use crate::package::{ChartDependencies, ChartReference, Package};
 pub struct Catalog {
     /// Global hooks, values and schemas.
     pub global: Arc<Global>,
-    /// Modules by order, then name.
-    pub modules: Vec<Arc<Module>>,
+    /// Modules by order, then name. The loader holds the list as well: who replaces it does not take the time to drop thousands.
+    pub modules: Arc<Vec<Arc<Module>>>,
     /// Whether every modules directory could be read and holds at least one module.
     ///
     /// Nothing is purged otherwise: a module may only seem to be gone.
@@ -64,7 +64,7 @@ impl Catalog {
             global.hooks.retain(|hook| !broken.iter().any(|part| part.hook.as_ref() == Some(&hook.id.name)));
             global.broken.append(&mut broken);
         }
-        for module in self.modules.iter_mut().filter(|module| module.broken.is_none()) {
+        for module in Arc::make_mut(&mut self.modules).iter_mut().filter(|module| module.broken.is_none()) {
             let failure = module.hooks.iter().filter(reconciles).find_map(|hook| clash(&known, hook));
             if failure.is_some() {
                 Arc::make_mut(module).broken = failure;
@@ -313,7 +313,7 @@ impl Catalog {
     pub fn sharing(mut self, earlier: &[Arc<Module>]) -> Self {
         let earlier: BTreeMap<&ModuleName, &Arc<Module>> =
             earlier.iter().map(|module| (&module.name, module)).collect();
-        for module in &mut self.modules {
+        for module in Arc::make_mut(&mut self.modules) {
             if let Some(known) = earlier.get(&module.name).filter(|known| **known == module) {
                 *module = Arc::clone(known);
             }

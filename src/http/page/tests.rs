@@ -56,7 +56,7 @@ fn catalog(word: &str, count: u32) -> Catalog {
         })
     });
     let warnings = vec![format!("file {word} is left out")];
-    Catalog { modules: modules.collect(), complete: true, warnings, ..Catalog::default() }
+    Catalog { modules: Arc::new(modules.collect()), complete: true, warnings, ..Catalog::default() }
 }
 
 /// Returns the picture of an operator whose first module has failed with `word` and the password in its message.

@@ -28,13 +28,13 @@ type AddonList = Arc<Vec<RegisteredAddon>>;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RegisteredAddons {
     /// Those of each source, none of them empty.
-    sources: Vec<Arc<Vec<RegisteredAddon>>>,
+    sources: Arc<Vec<AddonList>>,
 }
 
 impl RegisteredAddons {
     /// Returns these addons with those of some sources replaced. Each list has those of its source, sorted.
     pub(crate) fn with(&self, others: &BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>) -> Self {
-        let mut sources = self.sources.clone();
+        let mut sources = Vec::clone(&self.sources);
         for (key, addons) in others {
             match sources.binary_search_by(|addons| addons.first().map(|addon| &addon.source).cmp(&Some(key)))
             {
@@ -48,7 +48,7 @@ impl RegisteredAddons {
                 Err(place) => sources.insert(place, Arc::clone(addons)),
             }
         }
-        Self { sources }
+        Self { sources: Arc::new(sources) }
     }
 
     /// Returns the lists of those sources whose addons are others in `new`: those of here, and those of there.
@@ -56,7 +56,7 @@ impl RegisteredAddons {
         let source = |addons: &AddonList| addons.first().map(|addon| addon.source.clone());
         let (mut gone, mut came) = (Vec::new(), Vec::new());
         let mut rest = self.sources.iter().peekable();
-        for addons in &new.sources {
+        for addons in new.sources.iter() {
             loop {
                 match rest.peek() {
                     Some(old) if Arc::ptr_eq(old, addons) => {
@@ -111,7 +111,7 @@ impl FromIterator<RegisteredAddon> for RegisteredAddons {
                 None => sources.push(vec![addon]),
             }
         }
-        Self { sources: sources.into_iter().map(Arc::new).collect() }
+        Self { sources: Arc::new(sources.into_iter().map(Arc::new).collect()) }
     }
 }
 

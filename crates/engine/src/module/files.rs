@@ -15,7 +15,7 @@ use crate::name::ModuleName;
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// As they were loaded, in the order in which they run.
-    modules: Vec<Arc<Module>>,
+    modules: Arc<Vec<Arc<Module>>>,
     /// Their names.
     order: Vec<ModuleName>,
     /// The modules whose files are not in force as they are: they are looked at each time.
@@ -40,19 +40,30 @@ pub(super) struct FileChanges {
 
 impl Files {
     /// Returns these files, of which nothing is in force yet.
-    pub(super) fn new(modules: &[Arc<Module>]) -> Self {
+    pub(super) fn new(modules: &Arc<Vec<Arc<Module>>>) -> Self {
         let order = modules.iter().map(|module| module.name.clone()).collect();
-        Self { modules: modules.to_vec(), order, ..Self::default() }
+        Self { modules: Arc::clone(modules), order, ..Self::default() }
     }
 
     /// Replaces all files. Returns what differs.
-    pub(super) fn replace(&mut self, new: Vec<Arc<Module>>) -> FileChanges {
+    pub(super) fn replace(&mut self, new: Arc<Vec<Arc<Module>>>) -> FileChanges {
         let old = std::mem::replace(&mut self.modules, new);
+        let pairs = || old.iter().zip(self.modules.iter());
+        let is_in_place = |(known, module): (&Arc<Module>, &Arc<Module>)| {
+            Arc::ptr_eq(known, module) || place(known) == place(module)
+        };
+        if old.len() == self.modules.len() && pairs().all(is_in_place) {
+            // Other files of the same modules: their order is as it was.
+            let others = pairs().filter(|(known, module)| !Arc::ptr_eq(known, module));
+            let came: Vec<Arc<Module>> = others.map(|(_, module)| Arc::clone(module)).collect();
+            self.look(came.len());
+            return FileChanges { gone: Vec::new(), came };
+        }
         let mut names = std::mem::take(&mut self.order).into_iter();
         self.order.reserve_exact(self.modules.len());
         let mut changes = FileChanges::default();
         let mut rest = old.iter().peekable();
-        for module in &self.modules {
+        for module in self.modules.iter() {
             let name = loop {
                 let Some(known) = rest.peek() else { break None };
                 if Arc::ptr_eq(known, module) {

@@ -78,15 +78,15 @@ impl Modules {
     /// Puts files into force before anything has begun.
     pub(crate) fn load(&mut self, lower: &mut Lower<'_>, catalog: Catalog) {
         lower.configuration.reset(lower.cx, &catalog.global);
-        lower.configuration.set_keys(&catalog.modules);
+        lower.configuration.set_keys(&*catalog.modules);
         self.states.clear();
         self.files = Files::new(&catalog.modules);
-        for module in catalog.modules {
-            lower.configuration.add_module(lower.cx, &module);
+        for module in catalog.modules.iter() {
+            lower.configuration.add_module(lower.cx, module);
             lower.bindings.limit(&module.hooks);
-            self.files.adopted(&module);
+            self.files.adopted(module);
             let is_withdrawn = lower.configuration.withdrawn_by(&module.name).is_some();
-            let mut state = ModuleState::new(module, lower.cx.now);
+            let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
             if state.spec.names_charts() {
                 self.chart_changes.insert(state.spec.name.clone());
             }

@@ -108,7 +108,7 @@ impl Modules {
     }
 
     /// Puts changed modules into force.
-    fn reload_modules(&mut self, lower: &mut Lower<'_>, new: Vec<Arc<Module>>) -> Reloaded {
+    fn reload_modules(&mut self, lower: &mut Lower<'_>, new: Arc<Vec<Arc<Module>>>) -> Reloaded {
         let mut reloaded = Reloaded::default();
         let FileChanges { gone, came } = self.files.replace(new);
         for module in &gone {

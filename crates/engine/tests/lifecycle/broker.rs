@@ -120,7 +120,7 @@ impl World {
             let module = self.repositories.bundles.get(&link.digest)?.clone();
             Some(Arc::new(Module { name: link.name, ..module }))
         });
-        catalog.modules.extend(bundles);
+        Arc::make_mut(&mut catalog.modules).extend(bundles);
         self.engine = Engine::with_registry(brokered(), catalog, &registry, &BTreeSet::new());
         self.rereads_config();
         self.send_in(0, Event::Started);

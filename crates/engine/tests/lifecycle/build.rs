@@ -123,7 +123,7 @@ impl Files {
         modules.sort_by(|a, b| (a.order, &a.name).cmp(&(b.order, &b.name)));
         Catalog {
             global: Arc::new(self.global.clone()),
-            modules,
+            modules: Arc::new(modules),
             complete: true,
             warnings: self.warnings.clone(),
         }

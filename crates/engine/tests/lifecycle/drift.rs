@@ -102,7 +102,7 @@ fn a_module_that_begins_to_enforce_puts_right_what_differs_already() {
     let mut world = World::new(&files).settled();
     world.after(10, changed("kubectl-edit"));
     let mut catalog = web(DriftMode::Enforce).catalog();
-    for module in &mut catalog.modules {
+    for module in std::sync::Arc::make_mut(&mut catalog.modules) {
         std::sync::Arc::make_mut(module).content = 2;
     }
     let trace = world.after(10, Event::CatalogChanged { catalog });

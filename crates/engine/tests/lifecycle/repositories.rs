@@ -52,7 +52,7 @@ pub(crate) struct Repositories {
     /// Ids that were owned twice.
     pub(crate) faults: Vec<String>,
     /// The modules that were loaded last.
-    loaded: RefCell<Vec<Arc<Module>>>,
+    loaded: RefCell<Arc<Vec<Arc<Module>>>>,
 }
 
 pub(crate) fn config() -> Config {
