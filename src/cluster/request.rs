@@ -114,6 +114,16 @@ struct Written {
 struct WrittenMetadata {
     #[serde(default, rename = "resourceVersion")]
     version: String,
+    #[serde(default)]
+    uid: String,
+}
+
+/// An object that was made.
+pub(crate) struct Made {
+    /// Which write of it that is.
+    pub(crate) version: String,
+    /// Its identity.
+    pub(crate) uid: String,
 }
 
 impl Written {
@@ -161,10 +171,16 @@ impl Requests {
 
     /// Makes an object in a collection, and returns which write of it that is.
     pub(crate) async fn make(&self, collection: &str, object: &Value) -> Result<String, RequestError> {
+        self.make_known(collection, object).await.map(|made| made.version)
+    }
+
+    /// Makes an object in a collection, and returns which one that is.
+    pub(crate) async fn make_known(&self, collection: &str, object: &Value) -> Result<Made, RequestError> {
         let path = format!("{collection}?fieldManager={MANAGER}");
         let sent =
             Sent { content_type: Some("application/json"), body: bytes(object), accept: Some(WRITTEN) };
-        self.ask(Method::POST, &path, sent).await.map(Written::version)
+        let Written { metadata } = self.ask(Method::POST, &path, sent).await?;
+        Ok(Made { version: metadata.version, uid: metadata.uid })
     }
 
     /// Changes an object, and returns which write of it that is.

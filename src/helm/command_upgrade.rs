@@ -77,11 +77,12 @@ impl Helm {
             .map_err(unwritten)?;
         write_values(&file, upgrade.values).map_err(unwritten)?;
         // The program refuses to go on from a revision that was cut off.
-        for version in &plan.cut_off {
-            self.storage.delete(name, *version).await?;
+        let is_in_the_way = |stored: &&StoredRevision| plan.cut_off.contains(&stored.version);
+        for stored in history.iter().filter(is_in_the_way) {
+            self.storage.delete(name, stored).await?;
         }
         if let Some(last) = last.filter(|last| last.status == Status::Uninstalling) {
-            self.storage.delete(name, last.version).await?;
+            self.storage.delete(name, last).await?;
         }
         let change =
             object_diff::first(before, objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
@@ -114,7 +115,7 @@ impl Helm {
                 .collect(),
             ..UpgradePlan::default()
         };
-        self.supersede(name, &left, &[]).await?;
+        self.supersede(name, &history, (&left, &[])).await?;
         self.track(name, objects).await;
         let last = LastRelease {
             checksum: upgrade.checksum.clone(),
@@ -160,7 +161,7 @@ impl Helm {
             self.remove_credentials(name).await?;
         }
         for stored in &history {
-            self.storage.delete(name, stored.version).await?;
+            self.storage.delete(name, stored).await?;
         }
         Ok(true)
     }

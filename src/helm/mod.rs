@@ -19,6 +19,7 @@ pub mod chart_files;
 mod chart_hook;
 mod chart_test;
 mod command_upgrade;
+mod continuations;
 mod crds;
 mod credentials;
 mod drift;
@@ -40,6 +41,7 @@ mod package_mark;
 mod permission;
 mod pod_log;
 mod readiness;
+mod record_parts;
 mod record_watch;
 mod release_targets;
 mod render;
@@ -192,7 +194,7 @@ impl Helm {
         (version, archives): (Arc<OnceLock<KubeVersion>>, ArchiveSource),
         reach: WatchReach,
     ) -> Self {
-        let requests = storage.requests();
+        let requests = storage.requests().clone();
         let last_releases = LastReleases::default();
         let first_list = FirstList::new(storage.clone());
         let look =

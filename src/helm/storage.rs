@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chart::record::{self, DATA_KEY, EncodeRecordError, Encoder, Record, SECRET_TYPE, Status};
+use chart::record::{self, DATA_KEY, Encoder, Parts, Record, SECRET_TYPE, Status};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
 use super::marks::{Marks, ORIGIN, Origin, OriginLabels};
+use super::record_parts::{self, EncodedRecord, PARTS};
 use super::source_mark::{SOURCE, short_hash};
 use super::upgrade_plan::Revision;
 use crate::cluster::list::{Collection, Metadata, MetadataOnly};
@@ -76,6 +77,11 @@ impl StoredRevision {
         OriginLabels::of(&self.labels)
     }
 
+    /// Reports whether other Secrets may hold parts of its record.
+    fn may_have_parts(&self) -> bool {
+        self.labels.contains_key(PARTS)
+    }
+
     /// Returns the value of a label.
     pub(super) fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).map(String::as_str)
@@ -89,8 +95,8 @@ impl Storage {
     }
 
     /// Returns what asks as the storage does.
-    pub(super) fn requests(&self) -> Requests {
-        self.requests.clone()
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// Returns the label of releases of this operator.
@@ -106,9 +112,14 @@ impl Storage {
         }
     }
 
-    /// Returns a record as a Secret holds it.
-    pub(super) fn encode(&self, record: &Record) -> Result<String, EncodeRecordError> {
-        self.encoder.lock().unwrap_or_else(PoisonError::into_inner).encode(record)
+    /// Returns what packs records.
+    pub(super) fn encoder(&self) -> MutexGuard<'_, Encoder> {
+        self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the namespace of the Secrets.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// Reports whether we wrote a revision. `helm` carries labels on to the revisions that
@@ -179,6 +190,10 @@ impl Storage {
                     let Some((release, _)) = record::parse_secret_name(&secret.metadata.name) else {
                         continue;
                     };
+                    // Its parts are read when somebody asks for it.
+                    if secret.metadata.labels.is_some_and(|labels| labels.parts.is_some()) {
+                        continue;
+                    }
                     if unpack(secret.data.and_then(|data| data.release).unwrap_or_default().as_ref()).is_ok()
                     {
                         found.push((release.to_owned(), secret.metadata.version.into_owned()));
@@ -230,20 +245,33 @@ impl Storage {
         let Some(secret) = self.requests.get(&self.path(release, version)).await? else { return Ok(None) };
         let data = secret.pointer(&format!("/data/{DATA_KEY}")).and_then(Value::as_str).unwrap_or_default();
         let broken = |problem: String| ReleaseError::Record { release: release.to_owned(), version, problem };
-        unpack(data).map(Some).map_err(broken)
+        let head = unpack(data).map_err(broken)?;
+        let labels = secret.pointer("/metadata/labels").and_then(Value::as_object);
+        let parts = labels.map_or(Ok(None), |labels| record_parts::parts_of(labels, version));
+        match parts.map_err(broken)? {
+            None => Ok(Some(head)),
+            // Its name and number are those that it was asked for by, whatever it says.
+            Some(parts) => {
+                let head = Record { name: release.to_owned(), version, ..head };
+                self.with_parts(head, parts).await.map(Some)
+            }
+        }
     }
 
-    /// Writes the record of a new revision, of which `data` is the encoded form, and returns which write that is. `now`
-    /// is in seconds.
+    /// Writes the record of a new revision, of which `encoded` is the form, and returns which write that is. `now`
+    /// is in seconds. The Secret that Helm reads comes first.
     pub(super) async fn create(
         &self,
         record: &Record,
-        data: &str,
+        encoded: &EncodedRecord,
         marks: &Marks,
         now: i64,
     ) -> Result<String, RequestError> {
         let mut labels = self.labels(record, &marks.all_labels());
         labels.insert("createdAt".to_owned(), now.to_string());
+        labels.extend(
+            encoded.parts().map(|parts| (PARTS.to_owned(), record_parts::label(record.version, &parts))),
+        );
         let secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -254,9 +282,13 @@ impl Storage {
                 "annotations": marks.annotations(),
             },
             "type": SECRET_TYPE,
-            "data": { DATA_KEY: STANDARD.encode(data) },
+            "data": { DATA_KEY: STANDARD.encode(encoded.data()) },
         });
-        self.requests.make(&self.collection(), &secret).await
+        let made = self.requests.make_known(&self.collection(), &secret).await?;
+        if let EncodedRecord::Split(split) = encoded {
+            self.write_parts((&record.name, record.version), split, &made.uid).await?;
+        }
+        Ok(made.version)
     }
 
     /// Writes a record over the one that is there and returns which write that is. Labels
@@ -267,12 +299,15 @@ impl Storage {
         marks: &Marks,
         now: i64,
     ) -> Result<String, ReleaseError> {
-        let data = self.encode(record)?;
+        let (data, parts) = self.encode_again(record).await?;
         let mut labels: BTreeMap<String, Value> = self
             .labels(record, &marks.all_labels())
             .into_iter()
             .map(|(key, value)| (key, value.into()))
             .collect();
+        labels.extend(
+            parts.map(|parts| (PARTS.to_owned(), record_parts::label(record.version, &parts).into())),
+        );
         labels.insert("modifiedAt".to_owned(), now.to_string().into());
         labels.insert("createdAt".to_owned(), Value::Null);
         let change = json!({
@@ -293,12 +328,32 @@ impl Storage {
         record: &Record,
         stored: &StoredRevision,
     ) -> Result<String, ReleaseError> {
+        let (data, parts) = self.encode_again(record).await?;
+        let labels: BTreeMap<&str, String> =
+            parts.iter().map(|parts| (PARTS, record_parts::label(record.version, parts))).collect();
         let change = json!({
-            "metadata": { "resourceVersion": stored.written },
-            "data": { DATA_KEY: STANDARD.encode(self.encode(record)?) },
+            "metadata": { "resourceVersion": stored.written, "labels": labels },
+            "data": { DATA_KEY: STANDARD.encode(data) },
         });
         let path = self.path(&record.name, record.version);
         Ok(self.requests.edit(&path, PatchKind::Merge, &change).await?)
+    }
+
+    /// Returns the data of the Secret that Helm reads, of a record that is there already, and which parts it has. Its parts stay as
+    /// they are; one that has become too large for a Secret gets some.
+    async fn encode_again(&self, record: &Record) -> Result<(String, Option<Parts>), ReleaseError> {
+        if let Some(parts) = &record.parts {
+            return Ok((self.encode_head(record)?, Some(parts.clone())));
+        }
+        let encoded = self.encode(record)?;
+        let parts = encoded.parts();
+        match encoded {
+            EncodedRecord::Whole(data) => Ok((data, parts)),
+            EncodedRecord::Split(split) => {
+                self.add_parts(&record.name, record.version, &split).await?;
+                Ok((split.head, parts))
+            }
+        }
     }
 
     /// Writes marks on a record, our own labels among them, and nothing else; returns which write that is.
@@ -328,9 +383,12 @@ impl Storage {
         self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
 
-    /// Deletes a revision; it is no error if there is none.
-    pub(super) async fn delete(&self, release: &str, version: u32) -> Result<(), RequestError> {
-        self.requests.delete(&self.path(release, version)).await.map(|_| ())
+    /// Deletes a revision; it is no error if there is none. The Secret that Helm reads goes last.
+    pub(super) async fn delete(&self, release: &str, stored: &StoredRevision) -> Result<(), RequestError> {
+        if stored.may_have_parts() {
+            self.delete_parts(release, stored.version).await?;
+        }
+        self.requests.delete(&self.path(release, stored.version)).await.map(|_| ())
     }
 
     fn labels(&self, record: &Record, extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -363,6 +421,15 @@ struct RecordMetadata<'s> {
     name: Cow<'s, str>,
     #[serde(borrow, rename = "resourceVersion")]
     version: Cow<'s, str>,
+    #[serde(borrow, default)]
+    labels: Option<RecordLabels<'s>>,
+}
+
+#[derive(Deserialize)]
+struct RecordLabels<'s> {
+    /// That of `PARTS`.
+    #[serde(borrow, default, rename = "addon-operator.io/record-parts")]
+    parts: Option<Cow<'s, str>>,
 }
 
 #[derive(Deserialize)]
@@ -382,7 +449,7 @@ pub(super) fn stored(secret: Metadata, release: &str) -> Option<StoredRevision> 
 
 /// Returns labels of a revision that a new one carries on: those of users.
 pub(super) fn carried(stored: &StoredRevision) -> BTreeMap<String, String> {
-    let own = [OWNER, REVISION, ACCOUNT, CHECKSUM, MAINTENANCE, SKIP_HOOKS];
+    let own = [OWNER, REVISION, ACCOUNT, CHECKSUM, MAINTENANCE, SKIP_HOOKS, PARTS];
     let is_own = |key: &str| own.contains(&key) || ORIGIN.contains(&key);
     stored
         .labels

@@ -102,7 +102,7 @@ impl Helm {
         }
         // The newest is deleted last: until then the next attempt finds what is left to do.
         for stored in &history {
-            self.storage.delete(name, stored.version).await?;
+            self.storage.delete(name, stored).await?;
         }
         Ok(outcome(ReleaseAction::Uninstalled, 0, ""))
     }

@@ -19,6 +19,7 @@ use super::error::ReleaseError;
 use super::first_list::{History, Known};
 use super::marks::{Marks, Origin};
 use super::object::{self, Key, Object};
+use super::record_parts::EncodedRecord;
 use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision, carried};
 use super::upgrade_plan::{UpgradePlan, over_limit};
 use super::{Helm, LastRelease, ReleaseRun, object_diff, server_side};
@@ -185,8 +186,8 @@ impl Helm {
         let marks = upgrade.marks(history.last());
         // A record that fits no Secret is refused before anything is touched.
         let data = self.storage.encode(&record)?;
-        for version in &plan.cut_off {
-            self.storage.delete(upgrade.name, *version).await?;
+        for stored in history.iter().filter(|stored| plan.cut_off.contains(&stored.version)) {
+            self.storage.delete(upgrade.name, stored).await?;
         }
         let mut written = Vec::new();
         if plan.repeated.is_none() {
@@ -201,7 +202,7 @@ impl Helm {
         }
         let mut done = self.carry_out(&plan, &mut record, &objects, &before, upgrade.cancellation).await;
         if done.is_ok()
-            && let Err(error) = self.supersede(upgrade.name, &plan, &previous).await
+            && let Err(error) = self.supersede(upgrade.name, history, (&plan, &previous)).await
         {
             done = Err(error);
         }
@@ -322,6 +323,7 @@ impl Helm {
             version: plan.next,
             namespace: self.settings.namespace.clone(),
             apply_method: server_side::method(upgrade.mode).to_owned(),
+            parts: None,
         })
     }
 
@@ -392,8 +394,8 @@ impl Helm {
     pub(super) async fn supersede(
         &self,
         name: &str,
-        plan: &UpgradePlan,
-        previous: &[Record],
+        history: &[StoredRevision],
+        (plan, previous): (&UpgradePlan, &[Record]),
     ) -> Result<(), ReleaseError> {
         for version in &plan.superseded {
             let read = previous.iter().find(|record| record.version == *version);
@@ -419,7 +421,11 @@ impl Helm {
                     }
                 }
                 // Nobody can read it, and it would count as deployed for ever.
-                None => self.storage.delete(name, *version).await?,
+                None => {
+                    for stored in history.iter().filter(|stored| stored.version == *version) {
+                        self.storage.delete(name, stored).await?;
+                    }
+                }
             }
         }
         Ok(())
@@ -432,7 +438,7 @@ impl Helm {
         &self,
         plan: &mut UpgradePlan,
         record: &mut Record,
-        mut data: String,
+        mut data: EncodedRecord,
         marks: &Marks,
         is_read: bool,
     ) -> Result<Option<String>, ReleaseError> {
@@ -450,7 +456,11 @@ impl Helm {
                     record.version = plan.next;
                     data = self.storage.encode(record)?;
                 }
-                outcome => return Ok(Some(outcome?)),
+                outcome => {
+                    let written = outcome?;
+                    record.parts = data.parts();
+                    return Ok(Some(written));
+                }
             }
         }
         Ok(None)
@@ -470,7 +480,9 @@ impl Helm {
             if plan.base == Some(*version) {
                 continue;
             }
-            self.storage.delete(name, *version).await?;
+            for stored in history.iter().filter(|stored| stored.version == *version) {
+                self.storage.delete(name, stored).await?;
+            }
         }
         Ok(())
     }

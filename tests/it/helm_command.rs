@@ -106,6 +106,8 @@ async fn upgraded_outside(world: &ReleaseFixture, script: &Script, version: u32,
         hooks: Vec::new(),
         version,
         namespace: NAMESPACE.to_owned(),
+        apply_method: String::new(),
+        parts: None,
     };
     let labels =
         json!({"name": "web", "owner": "helm", "status": status.name(), "version": version.to_string()});

@@ -45,6 +45,7 @@ mod helm_command;
 mod helm_drift;
 mod helm_faults;
 mod helm_hooks;
+mod helm_large_records;
 mod helm_merge;
 mod helm_peers;
 mod helm_readiness;

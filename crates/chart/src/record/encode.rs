@@ -38,6 +38,19 @@ pub enum EncodeRecordError {
         /// How many bytes it needs.
         bytes: usize,
     },
+    /// It does not fit as many Secrets as a record may have.
+    #[error(
+        "release record of {name} needs {bytes} bytes, at most {most} are kept: \
+         exclude files that templates do not read in .helmignore"
+    )]
+    TooLarge {
+        /// The name of the release.
+        name: String,
+        /// How many bytes it needs.
+        bytes: usize,
+        /// How many it may need.
+        most: usize,
+    },
 }
 
 /// Why a record can't be read.
@@ -52,6 +65,9 @@ pub enum DecodeRecordError {
     /// It unpacks to too much.
     #[error("release record unpacks to more than {MAX_UNPACKED_BYTES} bytes")]
     Large,
+    /// Its parts are those of another one.
+    #[error("they are of another revision")]
+    OtherRecord,
     /// It is not the JSON of a release.
     #[error("release record is not a Helm release: {0}")]
     Json(#[source] serde_json::Error),
@@ -83,7 +99,8 @@ impl Encoder {
         Ok(data)
     }
 
-    fn pack(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    /// Returns bytes packed.
+    pub(super) fn pack(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         self.0.reset();
         let mut packed = Vec::with_capacity(bytes.len() / 3 + 64);
         packed.extend(GZIP_HEAD);
@@ -117,11 +134,16 @@ pub fn decode(data: &[u8]) -> Result<Record, DecodeRecordError> {
     if !packed.starts_with(&[0x1f, 0x8b, 8]) {
         return serde_json::from_slice(&packed).map_err(DecodeRecordError::Json);
     }
+    serde_json::from_slice(&unpack(&packed)?).map_err(DecodeRecordError::Json)
+}
+
+/// Returns what was packed.
+pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>, DecodeRecordError> {
     let mut json = Vec::new();
-    let mut unpacked = GzDecoder::new(packed.as_slice()).take(MAX_UNPACKED_BYTES + 1);
+    let mut unpacked = GzDecoder::new(packed).take(MAX_UNPACKED_BYTES + 1);
     unpacked.read_to_end(&mut json).map_err(DecodeRecordError::Gzip)?;
     if json.len() as u64 > MAX_UNPACKED_BYTES {
         return Err(DecodeRecordError::Large);
     }
-    serde_json::from_slice(&json).map_err(DecodeRecordError::Json)
+    Ok(json)
 }

@@ -1,6 +1,7 @@
 //! Records of releases: what Helm keeps in Secrets.
 
 mod encode;
+mod parts;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use encode::{DecodeRecordError, EncodeRecordError, Encoder, MAX_RECORD_BYTES, decode, encode};
+pub use parts::{MAX_PART_BYTES, MAX_PARTS, Parts, SplitRecord, digest, restore};
 
 use crate::chart::{Chart, File};
 use crate::manifest::{DeletePolicy, Hook, HookEvent, LogPolicy};
@@ -76,6 +78,9 @@ pub struct Record {
     /// How its objects were written: [`SERVER_SIDE`], or something else for patches of the client. Helm 4 goes on in the same way.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub apply_method: String,
+    /// What of it is not in the Secret that Helm reads. The record itself does not say it.
+    #[serde(skip)]
+    pub parts: Option<Parts>,
 }
 
 /// The method of a record whose objects were written by server-side apply.

@@ -28,6 +28,7 @@ fn record() -> Record {
         version: 1,
         namespace: "ns".to_owned(),
         apply_method: String::new(),
+        parts: None,
     }
 }
 
@@ -123,4 +124,95 @@ fn labels_and_names_are_helms() {
     assert_eq!(secret_name("rel.x", 12), "sh.helm.release.v1.rel.x.v12");
     assert_eq!(parse_secret_name("sh.helm.release.v1.rel.v2.v12"), Some(("rel.v2", 12)));
     assert_eq!(parse_secret_name("sh.helm.release.v1.rel.vx"), None);
+}
+
+/// Returns letters that can't be packed well.
+fn noise(length: usize) -> String {
+    let mut state = 1_u64;
+    let letter = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
+    };
+    (0..length).map(letter).collect()
+}
+
+/// Returns a record whose chart, manifest and hook have so many letters.
+fn large(chart: usize, manifest: usize, hook: usize) -> Record {
+    let mut record = record();
+    let file = json!({"metadata": {"name": "demo"}, "values": {"n": 80}, "files": [{"name": "a", "data": noise(chart)}]});
+    record.chart = Some(serde_json::value::to_raw_value(&file).unwrap());
+    record.manifest = noise(manifest);
+    let hook = json!({"name": "h", "manifest": noise(hook), "last_run": {"phase": "Succeeded"}});
+    record.hooks = vec![serde_json::from_value(hook).unwrap()];
+    record
+}
+
+#[test]
+fn a_large_record_is_a_head_that_helm_reads_and_parts_that_restore_it() {
+    for (record, is_manifest_shown, count) in [
+        (large(3_000_000, 10, 10), true, 3),
+        (large(10, 1_500_000, 10), false, 2),
+        (large(10, 10, 1_500_000), false, 2),
+        (large(10, 10, 10), true, 1),
+    ] {
+        let mut encoder = Encoder::default();
+        let split = encoder.split(&record, "stubs").unwrap();
+        assert!(split.head.len() <= MAX_RECORD_BYTES);
+        assert!(split.parts.iter().all(|part| part.len() <= MAX_PART_BYTES));
+        assert_eq!(split.reference().count, count);
+        let head = decode(split.head.as_bytes()).unwrap();
+        assert_eq!((&head.name, &head.info, head.version), (&record.name, &record.info, record.version));
+        let chart: serde_json::Value = serde_json::from_str(head.chart.as_ref().unwrap().get()).unwrap();
+        assert_eq!((&chart["metadata"]["name"], chart.get("files")), (&json!("demo"), None));
+        assert_eq!(head.manifest == record.manifest, is_manifest_shown);
+        assert_eq!(head.manifest == "stubs", !is_manifest_shown);
+        assert_eq!(head.hooks[0].last_run, record.hooks[0].last_run);
+        let restored = restore(head, &split.parts.concat()).unwrap();
+        assert_eq!(golang::json::to_vec(&restored).unwrap(), golang::json::to_vec(&record).unwrap());
+    }
+}
+
+#[test]
+fn the_state_of_a_large_record_changes_in_its_head_alone() {
+    let mut record = large(10, 1_500_000, 10);
+    let mut encoder = Encoder::default();
+    let split = encoder.split(&record, "").unwrap();
+    record.info.status = Status::Superseded;
+    record.hooks[0].last_run.phase = "Failed".to_owned();
+    let again = encoder.split(&record, "").unwrap();
+    assert_eq!(split.reference(), again.reference());
+    let head = decode(encoder.head(&record, "").unwrap().as_bytes()).unwrap();
+    let restored = restore(head, &split.parts.concat()).unwrap();
+    assert_eq!(
+        (restored.info.status, restored.hooks[0].last_run.phase.as_str()),
+        (Status::Superseded, "Failed")
+    );
+}
+
+#[test]
+fn parts_that_are_not_those_of_the_record_are_errors() {
+    let record = large(10, 1_500_000, 10);
+    let split = Encoder::default().split(&record, "").unwrap();
+    let head = || decode(split.head.as_bytes()).unwrap();
+    let whole = split.parts.concat();
+    for packed in [&whole[..whole.len() - 1], &whole[1..], &[], b"x"] {
+        assert!(restore(head(), packed).is_err());
+    }
+    let error = restore(Record { hooks: Vec::new(), ..head() }, &whole).unwrap_err();
+    assert!(error.to_string().contains("of another revision"), "{error}");
+    let mut other = whole.clone();
+    other[1_000] ^= 1;
+    assert_ne!(digest(&other), digest(&whole));
+    assert_eq!(
+        (digest(b"abc").len(), digest(b"abc").as_str()),
+        (40, "ba7816bf8f01cfea414140de5dae2223b00361a3")
+    );
+}
+
+#[test]
+fn a_record_that_needs_too_many_parts_is_refused() {
+    let record = large(3_000_000, 10, 10);
+    assert!(Encoder::default().split_within(&record, "", 3).is_ok());
+    let error = Encoder::default().split_within(&record, "", 2).unwrap_err().to_string();
+    assert!(error.contains("at most 2000000 are kept") && error.contains(".helmignore"), "{error}");
 }
