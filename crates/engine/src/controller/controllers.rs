@@ -153,15 +153,18 @@ impl Controllers {
             cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys });
         }
         let cause = Cause::outside("cluster");
-        for Wake { key, is_child, is_end_of_child, is_own } in wakes {
+        for Wake { key, role, is_end_of_child, is_own } in wakes {
             let state = controller.keys.get_mut(&key);
             let key = ReconcileKey { controller: Arc::clone(&id), object: key };
             if !work.is_waiting(&key) {
                 // An object that is gone leaves no work that did not begin.
                 if !is_own && (state.is_some() || work.has(&key)) {
-                    work.request(cx, &key, &cause);
+                    match role {
+                        Role::Parents => work.request(cx, &key, &cause),
+                        Role::Children(_) | Role::Related(_) => work.request_after_rest(cx, &key, &cause),
+                    }
                     // What becomes of children while they are deleted is no news.
-                    if let Some(state) = state.filter(|_| !is_child) {
+                    if let Some(state) = state.filter(|_| !matches!(role, Role::Children(_))) {
                         state.is_stale = true;
                     }
                 }

@@ -12,6 +12,8 @@ pub(super) enum Reference {
     Named(Key),
     /// The object with this identity.
     Uid(Arc<str>),
+    /// Those that name the object at this place, which is its own.
+    Own(Key),
 }
 
 /// Which objects of a watch are about whom.

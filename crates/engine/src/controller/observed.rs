@@ -8,7 +8,7 @@ use serde_json::Value;
 use values::Checksum;
 
 use super::index::Reference;
-use crate::hook::reconcile::{OWNED_BY, ObjectKind, ParentReference};
+use crate::hook::reconcile::{FieldPath, MAX_NAMED, OWNED_BY, ObjectKind, ParentReference};
 use crate::hook::snapshot::{Item, Key};
 
 /// The annotation that keeps the place of a child among those that were made with it.
@@ -90,6 +90,7 @@ impl Metadata {
             ParentReference::Annotation(name) => self.annotations.get(name),
             ParentReference::Label(name) => self.labels.get(name),
             ParentReference::Owner => return vec![Reference::Uid(Arc::clone(&self.uid))],
+            ParentReference::Fields(_) => return vec![Reference::Own(key.clone())],
         };
         match text.map(|text| (text, text.split_once('/'))) {
             None => Vec::new(),
@@ -107,6 +108,22 @@ impl Metadata {
     pub(super) fn order(&self) -> usize {
         self.annotations.get(ORDER).and_then(|text| text.parse().ok()).unwrap_or_default()
     }
+}
+
+/// Returns the related objects that the object at `key` names in these fields, [`MAX_NAMED`] at most. They are in its namespace,
+/// or in none: who may write an object of a namespace is not shown what is in another one. An object of no namespace may name
+/// `namespace/name`.
+pub(super) fn named_by(object: &Value, key: &Key, fields: &[FieldPath]) -> Vec<Reference> {
+    let mut all = Vec::new();
+    for name in fields.iter().flat_map(|field| field.texts(object)).take(MAX_NAMED) {
+        let own = |namespace: &str, name: &str| Reference::Own(Key::new(namespace, name));
+        match name.split_once('/').filter(|_| key.namespace.is_empty()) {
+            Some((namespace, name)) => all.push(own(namespace, name)),
+            None if key.namespace.is_empty() => all.push(own("", name)),
+            None => all.extend([own(&key.namespace, name), own("", name)]),
+        }
+    }
+    all
 }
 
 /// Returns the object as JSON.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::ControllerId;
-use super::index::Reference;
+use super::index::{Index, Reference};
 use super::key_state::{KeyState, Pass};
-use super::observed::{Metadata, checksum, value};
+use super::observed::{Metadata, checksum, named_by, value};
 use super::plan::Parent;
 use super::remark::OVERDUE;
 use super::watch::{About, Concern, Watch};
@@ -36,8 +36,8 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Wake {
     pub(super) key: Key,
-    /// Whether it is about a child.
-    pub(super) is_child: bool,
+    /// Whose watch told of it.
+    pub(super) role: Role,
     /// Whether all that happened is that a child is gone.
     pub(super) is_end_of_child: bool,
     /// Whether all that happened is what we wrote ourselves.
@@ -58,6 +58,8 @@ pub(super) struct Controller {
     metadata: BTreeMap<Key, Metadata>,
     by_uid: BTreeMap<Arc<str>, Key>,
     by_owner: BTreeMap<Arc<str>, BTreeSet<Key>>,
+    /// Which objects of each related kind its objects name, where they do so.
+    named: Vec<Index>,
     pub(super) keys: BTreeMap<Key, KeyState>,
     /// When it is told of which deleted object that it is not finalized.
     pub(super) overdue: BTreeSet<(Time, Key)>,
@@ -79,15 +81,15 @@ impl Controller {
         mut monitor: impl FnMut() -> MonitorId,
     ) -> (Self, Vec<(MonitorId, Role)>) {
         let mut roles = Vec::new();
-        let mut open = |cx: &mut Context, role: Role, selection: Selection| {
+        let mut open = |cx: &mut Context, role: Role, selection: Selection, jq_filter: Option<String>| {
             let id = monitor();
-            let spec = Arc::new(MonitorSpec { selection, jq_filter: None, keep_objects: true });
+            let spec = Arc::new(MonitorSpec { selection, jq_filter, keep_objects: true });
             cx.push(Effect::StartMonitor { monitor: id, spec });
             roles.push((id, role));
             id
         };
         let kind = binding.kind();
-        let parents = open(cx, Role::Parents, binding.parent.clone());
+        let parents = open(cx, Role::Parents, binding.parent.clone(), None);
         // It refers to nobody, so how it would do so does not matter.
         let parents = Watch::new(parents, kind.kind.as_str().into(), About::Related(ParentReference::Owner));
         let mut children = Vec::with_capacity(binding.children.len());
@@ -99,12 +101,13 @@ impl Controller {
                 labels: LabelSelector { match_labels: [label].into(), ..LabelSelector::default() },
                 ..Selection::default()
             };
-            let id = open(cx, Role::Children(index), selection);
+            let id = open(cx, Role::Children(index), selection, None);
             children.push(Watch::new(id, child.kind.to_string().into(), About::Children(kind.clone())));
         }
         let mut related = Vec::with_capacity(binding.related.len());
-        for (index, RelatedKind { name, selection, parent }) in binding.related.iter().enumerate() {
-            let id = open(cx, Role::Related(index), selection.clone());
+        for (index, RelatedKind { name, selection, parent, jq_filter }) in binding.related.iter().enumerate()
+        {
+            let id = open(cx, Role::Related(index), selection.clone(), jq_filter.clone());
             related.push(Watch::new(id, name.as_str().into(), About::Related(parent.clone())));
         }
         let own_queue = || format!("{}/{}", hook.id, binding.name).into();
@@ -119,6 +122,7 @@ impl Controller {
             metadata: BTreeMap::new(),
             by_uid: BTreeMap::new(),
             by_owner: BTreeMap::new(),
+            named: binding.related.iter().map(|_| Index::default()).collect(),
             keys: BTreeMap::new(),
             overdue: BTreeSet::new(),
             obstructed_since: None,
@@ -197,7 +201,7 @@ impl Controller {
                 self.forget_attempts(index, &concern);
             }
             let keys: BTreeSet<Key> =
-                concern.references.iter().flat_map(|one| self.meant(one, is_child)).collect();
+                concern.references.iter().flat_map(|one| self.meant(one, role)).collect();
             if self.is_news(role) {
                 // Who follows what others change goes round in no circle.
                 for key in &keys {
@@ -205,7 +209,8 @@ impl Controller {
                 }
             }
             let is_end_of_child = is_child && concern.is_gone;
-            wakes.extend(keys.into_iter().map(|key| Wake { key, is_child, is_end_of_child, is_own: false }));
+            let wake = |key| Wake { key, role, is_end_of_child, is_own: false };
+            wakes.extend(keys.into_iter().map(wake));
         }
         wakes
     }
@@ -226,7 +231,8 @@ impl Controller {
     /// went while its hook runs.
     fn forget_attempts(&mut self, index: usize, concern: &Concern) {
         let child = (index, concern.object.clone());
-        let keys: Vec<Key> = concern.references.iter().flat_map(|one| self.meant(one, true)).collect();
+        let role = Role::Children(index);
+        let keys: Vec<Key> = concern.references.iter().flat_map(|one| self.meant(one, role)).collect();
         let living = self.children.get(index).and_then(|watch| watch.snapshot.get(&concern.object)).cloned();
         for key in keys {
             let Some(state) = self.keys.get_mut(&key) else { continue };
@@ -248,15 +254,22 @@ impl Controller {
             let before = state.attempts.len();
             state.attempts.retain(|(kind, _), _| *kind != index);
             if state.attempts.len() != before {
-                wakes.push(Wake { key: key.clone(), is_child: true, is_end_of_child: false, is_own: false });
+                let role = Role::Children(index);
+                wakes.push(Wake { key: key.clone(), role, is_end_of_child: false, is_own: false });
             }
         }
         wakes
     }
 
-    /// Returns the keys that a reference means: a child names its owner, an owner those that it owns.
-    fn meant(&self, reference: &Reference, is_child: bool) -> Vec<Key> {
+    /// Returns the keys that a reference means: a child names its owner, an owner those that it owns. What objects name means them.
+    fn meant(&self, reference: &Reference, role: Role) -> Vec<Key> {
+        let is_child = matches!(role, Role::Children(_));
         match reference {
+            Reference::Own(_) => {
+                let Role::Related(index) = role else { return Vec::new() };
+                let by = self.named.get(index).map(|named| named.get(std::slice::from_ref(reference)));
+                by.into_iter().flatten().cloned().collect()
+            }
             Reference::Named(key) => self.keys.contains_key(key).then(|| key.clone()).into_iter().collect(),
             Reference::Uid(uid) if is_child => self.by_uid.get(uid).cloned().into_iter().collect(),
             Reference::Uid(uid) => self.by_owner.get(uid).into_iter().flatten().cloned().collect(),
@@ -265,6 +278,7 @@ impl Controller {
 
     /// Handles a change of one of its objects. Returns the key if there may be work.
     fn parent_changed(&mut self, key: &Key, is_gone: bool) -> Option<Wake> {
+        self.note_names(key);
         if let Some(old) = self.metadata.remove(key) {
             if self.by_uid.get(&old.uid) == Some(key) {
                 self.by_uid.remove(&old.uid);
@@ -282,7 +296,7 @@ impl Controller {
                 self.forget(key);
             }
         }
-        let wake = |is_own| Wake { key: key.clone(), is_child: false, is_end_of_child: false, is_own };
+        let wake = |is_own| Wake { key: key.clone(), role: Role::Parents, is_end_of_child: false, is_own };
         let Some(item) = self.item(key).filter(|_| !is_gone).cloned() else {
             return self.forget(key).map(|_| wake(false));
         };
@@ -296,6 +310,17 @@ impl Controller {
         // Our write is told of next after what it was made of, or it was refused: it is waited for once.
         let is_own = state.expected.take().is_some_and(|expected| checksum(&value(&item), true) == expected);
         Some(wake(is_own))
+    }
+
+    /// Notes which related objects an object names; none if it is gone.
+    fn note_names(&mut self, key: &Key) {
+        let object = self.parents.snapshot.get(key).cloned();
+        for (kind, named) in self.binding.related.iter().zip(&mut self.named) {
+            if let ParentReference::Fields(fields) = &kind.parent {
+                let names = object.as_ref().map(|object| named_by(&value(object), key, fields));
+                named.set(key, names.unwrap_or_default());
+            }
+        }
     }
 
     /// Forgets all that is known about an object.
@@ -340,9 +365,11 @@ impl Controller {
             objects: watch.objects(references),
         };
         let named = [Reference::Named(key.clone())];
-        let related = self.related.iter().zip(&self.binding.related).map(|(watch, spec)| match spec.parent {
+        let specs = self.binding.related.iter().zip(&self.named);
+        let related = self.related.iter().zip(specs).map(|(watch, (spec, by))| match spec.parent {
             ParentReference::Owner => kind(watch, &owners),
             ParentReference::Annotation(_) | ParentReference::Label(_) => kind(watch, &named),
+            ParentReference::Fields(_) => kind(watch, by.of(key)),
         });
         Some(Reconciliation {
             key: key.clone(),

@@ -61,13 +61,15 @@ impl Watch {
     pub(super) fn list(&mut self, objects: Objects) -> Vec<Concern> {
         self.is_listed = true;
         (self.missing_kind, self.is_refused) = (None, false);
-        let changes = self.snapshot.replace(objects.into_iter().collect());
+        let mut changes = self.snapshot.replace(objects.into_iter().collect());
+        changes.extend(self.moved_among(None));
         self.noted(changes)
     }
 
     /// Replaces the objects of a namespace.
     pub(super) fn list_namespace(&mut self, namespace: &str, objects: Objects) -> Vec<Concern> {
-        let changes = self.snapshot.replace_namespace(namespace, objects);
+        let mut changes = self.snapshot.replace_namespace(namespace, objects);
+        changes.extend(self.moved_among(Some(namespace)));
         self.noted(changes)
     }
 
@@ -76,9 +78,32 @@ impl Watch {
         let change = if is_gone {
             self.snapshot.remove(key, Some(item))
         } else {
-            self.snapshot.put(key.clone(), item)
+            self.snapshot.put(key.clone(), item).or_else(|| self.moved(key))
         };
         self.noted(change)
+    }
+
+    /// Returns the change of an object that is about others now. A filter may not see that.
+    fn moved(&self, key: &Key) -> Option<Change> {
+        let item = self.snapshot.get(key).filter(|item| item.filter_result().is_some())?;
+        let is_other = self.references(key, item) != self.index.of(key);
+        is_other.then(|| Change { event: WatchEvent::Modified, key: key.clone(), item: Arc::clone(item) })
+    }
+
+    /// Returns the changes of all objects of a namespace, or of all, that are about others now.
+    fn moved_among(&self, namespace: Option<&str>) -> Vec<Change> {
+        let is_meant = |key: &&Key| namespace.is_none_or(|namespace| *key.namespace == *namespace);
+        let keys = self.snapshot.iter().map(|(key, _)| key);
+        keys.filter(is_meant).filter_map(|key| self.moved(key)).collect()
+    }
+
+    /// Returns whom an object is about.
+    fn references(&self, key: &Key, item: &Item) -> Vec<Reference> {
+        let metadata = Metadata::of(item);
+        match &self.about {
+            About::Children(parent) => metadata.parent(parent),
+            About::Related(reference) => metadata.related_to(key, reference),
+        }
     }
 
     /// Records that the kind does not exist: its objects are gone with it.
@@ -126,15 +151,53 @@ impl Watch {
     fn noted(&mut self, changes: impl IntoIterator<Item = Change>) -> Vec<Concern> {
         let note = |change: Change| {
             let is_gone = change.event == WatchEvent::Deleted;
-            let metadata = Metadata::of(&change.item);
-            let references = match &self.about {
-                _ if is_gone => Vec::new(),
-                About::Children(parent) => metadata.parent(parent),
-                About::Related(reference) => metadata.related_to(&change.key, reference),
-            };
+            let references = if is_gone { Vec::new() } else { self.references(&change.key, &change.item) };
             let references = self.index.set(&change.key, references).into_iter().collect();
             Concern { references, object: change.key, is_gone }
         };
         changes.into_iter().map(note).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secret(parent: &str, data: u8) -> Arc<Item> {
+        let object =
+            json!({"metadata": {"name": "s", "labels": {"site": parent}}, "data": data, "status": parent});
+        Arc::new(Item::filtered(
+            Some(object.to_string().as_bytes().into()),
+            data.to_string().as_bytes().into(),
+        ))
+    }
+
+    #[test]
+    fn a_change_that_a_filter_does_not_see_wakes_nobody_unless_it_is_about_others() {
+        let about = About::Related(ParentReference::Label("site".to_owned()));
+        let mut watch = Watch::new(MonitorId::new(1), "secrets".into(), about);
+        let key = Key::new("ns", "s");
+        let names = |concerns: Vec<Concern>| -> Vec<String> {
+            let all = concerns.into_iter().flat_map(|concern| concern.references);
+            all.filter_map(|one| match one {
+                Reference::Named(key) if !key.namespace.is_empty() => Some(key.to_string()),
+                Reference::Named(_) | Reference::Uid(_) | Reference::Own(_) => None,
+            })
+            .collect()
+        };
+        assert_eq!(names(watch.list(vec![(key.clone(), secret("a", 1))])), ["ns/a"]);
+        assert_eq!(names(watch.change(&key, false, secret("a", 2))), ["ns/a"]);
+        let mut same = serde_json::from_slice::<serde_json::Value>(secret("a", 2).object().unwrap()).unwrap();
+        same["status"] = json!("other");
+        let same = Item::filtered(Some(same.to_string().as_bytes().into()), b"2".as_slice().into());
+        assert_eq!(names(watch.change(&key, false, Arc::new(same.clone()))), [""; 0]);
+        // Who is shown it is shown how it is now.
+        let parent = Reference::Named(Key::new("ns", "a"));
+        assert_eq!(watch.objects(std::slice::from_ref(&parent)), [(key.clone(), Arc::new(same))]);
+        assert_eq!(names(watch.change(&key, false, secret("b", 2))), ["ns/a", "ns/b"]);
+        assert_eq!(names(watch.list(vec![(key.clone(), secret("c", 2))])), ["ns/b", "ns/c"]);
+        assert_eq!(names(watch.list_namespace("ns", vec![(key, secret("d", 2))])), ["ns/c", "ns/d"]);
     }
 }

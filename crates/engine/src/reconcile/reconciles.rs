@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::work::{State, Subject, Work};
+use super::work::{Again, State, Subject, Work};
 use super::{Terms, WorkKey};
 use crate::cause::Cause;
 use crate::config::Config;
@@ -16,6 +16,9 @@ use crate::notice::{Notice, TaskInfo};
 use crate::queue::Queues;
 use crate::time::Time;
 use crate::view::{QueueView, TaskView};
+
+/// How long a key rests at most between two runs that nothing asks for but what happens beside it.
+const LONGEST_REST: Duration = Duration::from_millis(100);
 
 /// All keyed work of one queue.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(crate) struct Reconciles<K = WorkKey> {
     busy: usize,
     /// How much work was told of last.
     reported: usize,
+    /// Until when keys rest whose work ended a moment ago.
+    rests: BTreeMap<K, Time>,
 }
 
 /// What the work on a key does next.
@@ -78,6 +83,7 @@ impl<K> Default for Reconciles<K> {
             runs: BTreeMap::new(),
             busy: 0,
             reported: 0,
+            rests: BTreeMap::new(),
         }
     }
 }
@@ -119,8 +125,41 @@ impl<K: Subject> Reconciles<K> {
                 work.state = State::Ready;
                 self.ready.push_back(key.clone());
             }
-            State::InFlight { .. } | State::Waiting { .. } => work.again = Some(cause.clone()),
+            State::InFlight { .. } | State::Waiting { .. } => {
+                work.again = Some(Again { cause: cause.clone(), rests: false });
+            }
         }
+    }
+
+    /// Has a key worked on because of something beside it, such as a child. What a run does is told of in many small changes, so a
+    /// key that was worked on a moment ago rests before as long as that took, [`LONGEST_REST`] at most: one run sees them all.
+    pub(crate) fn request_after_rest(&mut self, cx: &mut Context, key: &K, cause: &Cause) {
+        let until = self.rests.get(key).copied().filter(|until| *until > cx.now);
+        let Some(work) = self.works.get_mut(key) else {
+            self.request(cx, key, cause);
+            return self.rest(key, until);
+        };
+        match work.state {
+            State::InFlight { .. } | State::Waiting { .. } => {
+                work.again.get_or_insert_with(|| Again { cause: cause.clone(), rests: true });
+            }
+            State::Ready => {}
+            State::Due(due) if until.is_some_and(|until| due <= until) => {}
+            State::Due(_) | State::Resting { .. } => {
+                self.request(cx, key, cause);
+                self.rest(key, until);
+            }
+        }
+    }
+
+    /// Has a key rest that was asked for last.
+    fn rest(&mut self, key: &K, until: Option<Time>) {
+        let Some((until, work)) = until.zip(self.works.get_mut(key)) else { return };
+        work.state = State::Due(until);
+        if self.ready.back() == Some(key) {
+            self.ready.pop_back();
+        }
+        self.due.insert((until, key.clone()));
     }
 
     /// Makes a key go on that waits for something inside of the engine.
@@ -156,6 +195,7 @@ impl<K: Subject> Reconciles<K> {
     /// Forgets the work on keys that is not in flight.
     pub(crate) fn forget(&mut self, unwanted: impl Fn(&K) -> bool) {
         self.works.retain(|key, work| matches!(work.state, State::InFlight { .. }) || !unwanted(key));
+        self.rests.retain(|key, _| !unwanted(key));
         let works = &self.works;
         self.ready.retain(|key| works.contains_key(key));
         self.due.retain(|(_, key)| works.contains_key(key));
@@ -198,6 +238,7 @@ impl<K: Subject> Reconciles<K> {
 
     /// Makes everything ready whose time has come.
     pub(crate) fn wake_due(&mut self, now: Time) {
+        self.rests.retain(|_, until| *until > now);
         while let Some((until, _)) = self.due.first()
             && *until <= now
             && let Some((_, key)) = self.due.pop_first()
@@ -249,7 +290,7 @@ impl<K: Subject> Reconciles<K> {
                 queues.record_end(cx, info, took, Some((failure.clone(), delay)));
                 work.last_failure = Some(Arc::new(failure));
                 work.queued_at = cx.now;
-                if let Some(cause) = work.again.take().filter(|_| self.terms.grows) {
+                if let Some(Again { cause, .. }) = work.again.take().filter(|_| self.terms.grows) {
                     // What came meanwhile may be what it lacked.
                     work.cause = cause.then(key.to_string());
                     work.state = State::Ready;
@@ -265,7 +306,7 @@ impl<K: Subject> Reconciles<K> {
     /// Goes on with a key for which something came while it was worked on: it may be what it waits for.
     fn go_on_if_asked(&mut self, key: &K) {
         let Some(work) = self.works.get_mut(key).filter(|_| self.terms.grows) else { return };
-        let Some(cause) = work.again.take() else { return };
+        let Some(Again { cause, .. }) = work.again.take() else { return };
         work.cause = cause.then(key.to_string());
         if let Some(until) = std::mem::replace(&mut work.state, State::Ready).until() {
             self.due.remove(&(until, key.clone()));
@@ -286,8 +327,17 @@ impl<K: Subject> Reconciles<K> {
         let Some(mut work) = self.works.remove(key) else { return };
         let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
         queues.record_end(cx, self.info(key, &work), took, None);
-        if let Some(cause) = work.again.take() {
-            return self.request(cx, key, &cause);
+        let rest = took.min(LONGEST_REST);
+        if self.terms.grows && !rest.is_zero() {
+            self.rests.insert(key.clone(), cx.now + rest);
+        }
+        if let Some(Again { cause, rests }) = work.again.take() {
+            if rests {
+                self.request_after_rest(cx, key, &cause);
+            } else {
+                self.request(cx, key, &cause);
+            }
+            return;
         }
         if let Some(state) = state {
             let mut later = Work::new(work.id, work.cause, cx.now);

@@ -75,8 +75,17 @@ pub(super) struct Work {
     pub(super) failures: u32,
     pub(super) failing_since: Option<Time>,
     pub(super) last_failure: Option<Arc<Failure>>,
-    /// Why it is done once more when it is done, if it was asked for meanwhile.
-    pub(super) again: Option<Cause>,
+    /// That it is done once more when it is done, if it was asked for meanwhile.
+    pub(super) again: Option<Again>,
+}
+
+/// That work is done once more.
+#[derive(Debug)]
+pub(super) struct Again {
+    /// Why.
+    pub(super) cause: Cause,
+    /// Whether it may rest before, so that more of what happens beside it is seen by one run.
+    pub(super) rests: bool,
 }
 
 /// What the work on one key is doing.

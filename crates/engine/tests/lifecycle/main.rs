@@ -19,6 +19,7 @@ mod contexts;
 mod control_plane;
 mod controller_figures;
 mod controller_remarks;
+mod controller_wakes;
 mod controllers;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]
 #[path = "../../../../tests/memory/counting.rs"]

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::error::Compile;
 use super::fields::Fields;
 use super::report::{Path, Report};
 use super::selector;
 use crate::hook::reconcile::{
-    ChildKind, MAX_CONCURRENCY, MAX_KINDS, ObjectKind, ParentReference, ReconcileBinding, RelatedKind,
+    ChildKind, FieldPath, MAX_CONCURRENCY, MAX_FIELDS, MAX_KINDS, MAX_PATH_PARTS, ObjectKind,
+    ParentReference, ReconcileBinding, RelatedKind,
 };
 use crate::hook::selection::{Namespaces, Selection};
 use crate::hook::spec::HookSpec;
@@ -65,21 +67,43 @@ fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
     let annotation = item.string("parentAnnotation").map(ParentReference::Annotation);
     let label = item.string("parentLabel").map(ParentReference::Label);
     let owner = item.boolean("ownerOf").filter(|is_owner| *is_owner).map(|_| ParentReference::Owner);
-    let mut references = annotation.into_iter().chain(label).chain(owner);
+    let fields =
+        item.strings("namedBy", 1).map(|paths| named_by(&paths, &item.path().key("namedBy"), report));
+    let mut references = annotation.into_iter().chain(label).chain(owner).chain(fields);
     let parent = if let (Some(parent), None) = (references.next(), references.next()) {
         parent
     } else {
         let path = item.path();
-        let text = format!("{path} should have one of parentAnnotation, parentLabel and ownerOf: true");
+        let text =
+            format!("{path} should have one of parentAnnotation, parentLabel, namedBy and ownerOf: true");
         report.note(path, text);
         ParentReference::Owner
     };
+    let jq_filter = item.string("jqFilter").filter(|filter| !filter.is_empty());
     item.finish();
-    RelatedKind { name, selection, parent }
+    RelatedKind { name, selection, parent, jq_filter }
+}
+
+/// Reads the fields of a parent that name what is related to it.
+fn named_by(paths: &[String], place: &Path, report: &Report) -> ParentReference {
+    if paths.len() > MAX_FIELDS {
+        report.note(place, format!("{place} has {} fields, and may have {MAX_FIELDS}", paths.len()));
+    }
+    let read = |path: &String| {
+        let field = FieldPath::parse(path);
+        if field.is_none() {
+            let text = format!(
+                "{place} should have paths such as spec.secret.name, of at most {MAX_PATH_PARTS} parts, not '{path}'"
+            );
+            report.note(place, text);
+        }
+        field
+    };
+    ParentReference::Fields(paths.iter().filter_map(read).collect())
 }
 
 /// Notes what is wrong with the meaning of bindings.
-pub(super) fn check(spec: &HookSpec, report: &Report) {
+pub(super) fn check(spec: &HookSpec, report: &Report, compile: Compile<'_>) {
     let section = Path::default().key("reconcile");
     let mut names = BTreeSet::new();
     for (index, binding) in spec.reconciles.iter().enumerate() {
@@ -109,7 +133,7 @@ pub(super) fn check(spec: &HookSpec, report: &Report) {
             );
         }
         check_children(binding, &path.key("children"), &note);
-        check_related(binding, &path.key("related"), &note);
+        check_related(binding, &path.key("related"), &note, compile);
     }
 }
 
@@ -129,7 +153,12 @@ fn check_children(binding: &ReconcileBinding, path: &Path, note: &dyn Fn(&Path, 
     }
 }
 
-fn check_related(binding: &ReconcileBinding, path: &Path, note: &dyn Fn(&Path, String)) {
+fn check_related(
+    binding: &ReconcileBinding,
+    path: &Path,
+    note: &dyn Fn(&Path, String),
+    compile: Compile<'_>,
+) {
     check_count(binding.related.len(), path, note);
     let mut names = BTreeSet::new();
     for (index, related) in binding.related.iter().enumerate() {
@@ -139,10 +168,13 @@ fn check_related(binding: &ReconcileBinding, path: &Path, note: &dyn Fn(&Path, S
             note(&path.key("name"), problem);
         }
         check_selection(&related.selection, &|key, problem| note(&path.key(key), problem));
+        if let Some(Err(problem)) = related.jq_filter.as_deref().map(compile) {
+            note(&path.key("jqFilter"), format!("jqFilter is invalid: {problem}"));
+        }
         let (key, reference) = match &related.parent {
             ParentReference::Annotation(key) => ("parentAnnotation", key),
             ParentReference::Label(key) => ("parentLabel", key),
-            ParentReference::Owner => continue,
+            ParentReference::Owner | ParentReference::Fields(_) => continue,
         };
         if let Some(problem) = selector::problem_of_key(reference) {
             note(&path.key(key), format!("{key} is invalid: {problem}"));

@@ -55,7 +55,7 @@ fn check(
         &|spec, report| kubernetes::check(spec, "kubernetes", report, compile),
         &kubernetes::check_includes,
         &schedule::check,
-        &reconcile::check,
+        &|spec, report| reconcile::check(spec, report, compile),
         &admission::check_validating,
         &admission::check_mutating,
         &admission::check_conversions,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::hook::selection::Selection;
 use crate::name::QueueName;
 
@@ -10,6 +12,15 @@ pub const MAX_CONCURRENCY: i64 = 100;
 
 /// How many kinds of children, and how many related kinds, a binding may have.
 pub const MAX_KINDS: usize = 50;
+
+/// How many fields of a parent may name objects of a related kind.
+pub const MAX_FIELDS: usize = 20;
+
+/// How many parts the path of such a field may have.
+pub const MAX_PATH_PARTS: usize = 20;
+
+/// How many objects of a related kind an object may name. Those behind are not looked at.
+pub const MAX_NAMED: usize = 200;
 
 /// A `reconcile` binding: its hook is the controller of a kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +111,8 @@ pub struct RelatedKind {
     pub selection: Selection,
     /// How it is known which parents an object is about.
     pub parent: ParentReference,
+    /// The filter whose result has to change for an object to wake its parents; `None` if any change does.
+    pub jq_filter: Option<String>,
 }
 
 /// How it is known which parents a related object is about.
@@ -111,4 +124,33 @@ pub enum ParentReference {
     Label(String),
     /// It is an owner of the parent.
     Owner,
+    /// The parent names it in these fields. At least one.
+    Fields(Vec<FieldPath>),
+}
+
+/// Where a field is in an object: `spec.pullSecret.name`. A list on the way stands for each of its items.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FieldPath(Vec<String>);
+
+impl FieldPath {
+    /// Reads a path; `None` if it has no parts, an empty one, or more than [`MAX_PATH_PARTS`].
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
+        let is_good = parts.len() <= MAX_PATH_PARTS && parts.iter().all(|part| !part.is_empty());
+        is_good.then_some(Self(parts))
+    }
+
+    /// Returns the texts that an object has there; empty ones are none.
+    pub(crate) fn texts<'v>(&self, object: &'v Value) -> Vec<&'v str> {
+        let mut all = vec![object];
+        for part in &self.0 {
+            all = all.into_iter().flat_map(items).filter_map(|value| value.get(part)).collect();
+        }
+        all.into_iter().flat_map(items).filter_map(Value::as_str).filter(|text| !text.is_empty()).collect()
+    }
+}
+
+/// Returns the items of a list, or the value itself.
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
 }

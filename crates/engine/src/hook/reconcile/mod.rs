@@ -6,7 +6,8 @@ mod ownership;
 mod result;
 
 pub use self::binding::{
-    ChildKind, MAX_CONCURRENCY, MAX_KINDS, ObjectKind, ParentReference, ReconcileBinding, RelatedKind, Update,
+    ChildKind, FieldPath, MAX_CONCURRENCY, MAX_FIELDS, MAX_KINDS, MAX_NAMED, MAX_PATH_PARTS, ObjectKind,
+    ParentReference, ReconcileBinding, RelatedKind, Update,
 };
 pub use self::context::{Reconciliation, ShownKind};
 pub use self::ownership::is_child_of_same;

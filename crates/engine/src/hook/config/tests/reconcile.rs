@@ -1,7 +1,7 @@
 //! Reconcile bindings.
 
 use super::*;
-use crate::hook::reconcile::{ParentReference, Update};
+use crate::hook::reconcile::{FieldPath, ParentReference, Update};
 
 const BARE: &str = "apiVersion: example.com/v1, kind: Site";
 
@@ -39,7 +39,8 @@ reconcile:
   related:
   - {apiVersion: v1, kind: Secret, parentAnnotation: example.com/site}
   - {name: pods, apiVersion: v1, kind: Pod, parentLabel: site}
-  - {apiVersion: example.com/v1, kind: Group, ownerOf: true}",
+  - {apiVersion: example.com/v1, kind: Group, ownerOf: true}
+  - {name: keys, apiVersion: v1, kind: Secret, namedBy: [spec.key.name], jqFilter: .data}",
     );
     let binding = &spec.reconciles[0];
     assert_eq!(binding.queue.as_ref().map(crate::QueueName::as_str), Some("sites"));
@@ -57,6 +58,7 @@ reconcile:
             ("Secret", ParentReference::Annotation("example.com/site".into())),
             ("pods", ParentReference::Label("site".into())),
             ("Group.example.com", ParentReference::Owner),
+            ("keys", ParentReference::Fields(vec![FieldPath::parse("spec.key.name").unwrap()])),
         ]
     );
     assert!(!binding.parent.names.is_empty() && !binding.parent.labels.is_empty());
@@ -109,11 +111,11 @@ fn what_makes_no_sense_in_a_reconcile_binding_names_its_place() {
         ),
         (
             format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod}}]}}]"),
-            "reconcile.related should have one of parentAnnotation, parentLabel and ownerOf: true",
+            "reconcile.related should have one of parentAnnotation, parentLabel, namedBy and ownerOf: true",
         ),
         (
             format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, parentLabel: a, ownerOf: true}}]}}]"),
-            "reconcile.related should have one of parentAnnotation, parentLabel and ownerOf: true",
+            "reconcile.related should have one of parentAnnotation, parentLabel, namedBy and ownerOf: true",
         ),
         (
             format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, parentLabel: 'a b'}}]}}]"),
@@ -133,4 +135,40 @@ fn what_makes_no_sense_in_a_reconcile_binding_names_its_place() {
     let kinds: Vec<String> = (0..51).map(|n| format!("{{apiVersion: v1, kind: K{n}}}")).collect();
     let error = refused(&format!("[{{{BARE}, children: [{}]}}]", kinds.join(", ")));
     assert!(error.contains("51 kinds are more than the 50"), "{error}");
+}
+
+#[test]
+fn the_fields_in_which_a_parent_names_others_are_paths() {
+    let cases = [
+        (
+            format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, parentLabel: a, namedBy: [b]}}]}}]"),
+            "reconcile.related should have one of parentAnnotation, parentLabel, namedBy and ownerOf: true",
+        ),
+        (
+            format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, namedBy: []}}]}}]"),
+            "reconcile.related.namedBy should have at least 1 items",
+        ),
+        (
+            format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, namedBy: [.spec.name]}}]}}]"),
+            "reconcile.related.namedBy should have paths such as spec.secret.name, of at most 20 parts, not '.spec.name'",
+        ),
+        (
+            format!(
+                "[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, namedBy: [a{}]}}]}}]",
+                ".a".repeat(20)
+            ),
+            "reconcile.related.namedBy should have paths such as spec.secret.name, of at most 20 parts",
+        ),
+        (
+            format!(
+                "[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, namedBy: [{}]}}]}}]",
+                ["a"; 21].join(", ")
+            ),
+            "reconcile.related.namedBy has 21 fields, and may have 20",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = refused(&text);
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
 }
