@@ -388,6 +388,8 @@ async fn operate(
     let rules = engine::Config {
         quote_values: true,
         script_concurrency: 1,
+        // A step ends when nothing runs, and waits for no timer.
+        longest_rest: Duration::ZERO,
         source_workers: 0,
         webhooks: config_of_webhooks,
         ..production

@@ -27,6 +27,8 @@ pub struct Config {
     pub retry_delay: Duration,
     /// The longest such wait. Waits grow only if it is more than `retry_delay`.
     pub retry_max_delay: Duration,
+    /// How long a key of a reconcile binding rests at most, after a run, from what happens beside its object.
+    pub longest_rest: Duration,
     /// Where the jitter of growing waits starts.
     pub seed: u64,
     /// What a module does to the others when it fails.
@@ -147,6 +149,7 @@ impl Default for Config {
             extenders: Extenders::default(),
             retry_delay: Duration::from_secs(5),
             retry_max_delay: Duration::ZERO,
+            longest_rest: Duration::from_millis(100),
             seed: 0,
             on_module_failure: OnModuleFailure::default(),
             module_concurrency: 1,

@@ -17,9 +17,6 @@ use crate::queue::Queues;
 use crate::time::Time;
 use crate::view::{QueueView, TaskView};
 
-/// How long a key rests at most between two runs that nothing asks for but what happens beside it.
-const LONGEST_REST: Duration = Duration::from_millis(100);
-
 /// All keyed work of one queue.
 #[derive(Debug)]
 pub(crate) struct Reconciles<K = WorkKey> {
@@ -132,7 +129,7 @@ impl<K: Subject> Reconciles<K> {
     }
 
     /// Has a key worked on because of something beside it, such as a child. What a run does is told of in many small changes, so a
-    /// key that was worked on a moment ago rests before as long as that took, [`LONGEST_REST`] at most: one run sees them all.
+    /// key that was worked on a moment ago rests before as long as that took, [`Config::longest_rest`] at most: one run sees them all.
     pub(crate) fn request_after_rest(&mut self, cx: &mut Context, key: &K, cause: &Cause) {
         let until = self.rests.get(key).copied().filter(|until| *until > cx.now);
         let Some(work) = self.works.get_mut(key) else {
@@ -327,7 +324,7 @@ impl<K: Subject> Reconciles<K> {
         let Some(mut work) = self.works.remove(key) else { return };
         let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
         queues.record_end(cx, self.info(key, &work), took, None);
-        let rest = took.min(LONGEST_REST);
+        let rest = took.min(self.config.longest_rest);
         if self.terms.grows && !rest.is_zero() {
             self.rests.insert(key.clone(), cx.now + rest);
         }
