@@ -400,7 +400,7 @@ async fn without_the_kinds_of_the_cluster_api_clusters_wait_for_them_and_say_so(
         "metadata": {"name": "stray", "namespace": "clusters"}, "spec": {}});
     let stray_path = CLUSTERS.replace("hostedclusters", "externalinfraclusters");
     world.post(&stray_path, stray).await;
-    world.settled(&format!("{stray_path}/stray"), |stray| stray["status"]["ready"] == false).await;
+    world.settled(&format!("{stray_path}/stray"), |stray| stray["status"]["observedGeneration"] == 1).await;
     for text in texts {
         world.post(CRDS, values::yaml::parse_all(&text).unwrap().remove(0)).await;
     }

@@ -176,7 +176,7 @@ async fn what_secrets_of_a_cluster_hold_is_in_no_log_line_answer_event_or_object
     for (field, key, _, encoded) in HELD {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "data": {key: encoded},
-            "metadata": {"name": field.to_lowercase(), "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
+            "metadata": {"name": field.to_lowercase(), "namespace": "clusters"},
         });
         world.create(&world.api("", "v1", "Secret", "clusters"), secret).await;
     }

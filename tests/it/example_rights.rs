@@ -90,7 +90,7 @@ async fn the_role_of_the_chart_is_what_hosted_clusters_need_and_no_more() {
     let running =
         tokio::spawn(app::run(world.cluster.around(client, false, ended, &[("namespace", SPACE)]), drop));
     let secret = json!({
-        "metadata": {"name": "pull", "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
+        "metadata": {"name": "pull", "namespace": "clusters"},
         "data": {".dockerconfigjson": "e30="},
     });
     world.post("/api/v1/namespaces/clusters/secrets", secret).await;
@@ -149,7 +149,7 @@ async fn what_a_copied_secret_holds_is_in_no_condition_event_or_picture() {
     let world = World::new().await;
     let operator = world.cluster.start(&[]).await;
     let secret = json!({
-        "metadata": {"name": "pull", "namespace": "clusters", "annotations": {"hypershift.openshift.io/cluster": "demo"}},
+        "metadata": {"name": "pull", "namespace": "clusters"},
         "data": {".dockerconfigjson": TOKEN},
     });
     world.post("/api/v1/namespaces/clusters/secrets", secret).await;

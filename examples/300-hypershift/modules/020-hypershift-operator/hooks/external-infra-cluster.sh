@@ -23,7 +23,7 @@ CONFIG
 __on_reconcile::external-infra-cluster() {
   # The infrastructure has an endpoint as soon as the control plane has one.
   reconcile::jq '([.related.controlPlanes[].status.ready] | any) as $ready | if .type == "Finalize" then {finalized: true} else {
-      status: {ready: $ready},
+      status: (if $ready then {$ready} else {} end),
       conditions: [condition("Ready"; $ready; if $ready then "AsExpected" else "WaitingForControlPlane" end; "")]
     }, (.related.controlPlanes[] | .status.controlPlaneEndpoint | select(. != null and . != $object.spec.controlPlaneEndpoint) as $endpoint
       | {operation: "MergePatch", mergePatch: {spec: {controlPlaneEndpoint: $endpoint}}} + ($object | {apiVersion, kind} + (.metadata | {name, namespace})))

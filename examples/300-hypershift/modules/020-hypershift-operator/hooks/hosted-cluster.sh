@@ -21,8 +21,9 @@ reconcile:
   - {apiVersion: hypershift.openshift.io/v1alpha1, kind: ExternalInfraCluster}
   - {apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, update: OnDelete}
   related:
-  - {name: secrets, apiVersion: v1, kind: Secret, parentAnnotation: hypershift.openshift.io/cluster}
-  - {name: pools, apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, parentAnnotation: hypershift.openshift.io/cluster}
+  - {name: secrets, apiVersion: v1, kind: Secret, namedBy: [spec.pullSecret.name, spec.sshKey.name, spec.providerCreds.name]}
+  - {name: kubeconfigs, apiVersion: v1, kind: Secret, parentAnnotation: hypershift.openshift.io/cluster}
+  - {name: pools, apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, parentAnnotation: hypershift.openshift.io/cluster, jqFilter: .metadata.name}
 CONFIG
 }
 
@@ -50,7 +51,7 @@ __on_reconcile::hosted-cluster() {
     | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
        elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
        elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
-       elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) with the annotation hypershift.openshift.io/cluster"]
+       elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"]
        else null end) as $wrong
     | [{apiVersion: "v1", kind: "Namespace", metadata: {name: $space, labels: {"hypershift.openshift.io/hosted-control-plane": "true"}}},
        ($secrets[] as [$field, $copy] | $context.related.secrets[$spec[$field].name] | select(.)
@@ -68,7 +69,7 @@ __on_reconcile::hosted-cluster() {
        (child($api; "NodePool"; $name) | .metadata.annotations = {"hypershift.openshift.io/cluster": $name}
         | .spec = {clusterName: $name, nodeCount: $spec.initialComputeReplicas, platform: (($spec.platform // {}) | map_values(.nodePoolDefaults // {}))}
         | select($spec.initialComputeReplicas > 0 and (living or ($status.initialNodePool | not)))),
-       ($context.related.secrets["\($space)/admin-kubeconfig"] | select(.) | child("v1"; "Secret"; "\($name)-admin-kubeconfig") + {type, data})] as $all
+       ($context.related.kubeconfigs["\($space)/admin-kubeconfig"] | select(.) | child("v1"; "Secret"; "\($name)-admin-kubeconfig") + {type, data})] as $all
     | [("Cluster", "HostedControlPlane") as $kind | [$all[] | select(.kind == $kind) | living.status] | first // {}] as [$cluster, $plane]
     | ($cluster.controlPlaneReady == true and $cluster.infrastructureReady == true) as $ready | .children.Namespace[$space].metadata as $its
     | ([$plane.conditions[]? | select(.type == "Available" and .status != "True")] | first) as $why

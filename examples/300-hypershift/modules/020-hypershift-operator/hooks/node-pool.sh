@@ -5,21 +5,6 @@ source /shell_lib.sh
 __config__() {
   cat <<'CONFIG'
 configVersion: v1
-kubernetes:
-- name: clusters
-  apiVersion: hypershift.openshift.io/v1alpha1
-  kind: HostedCluster
-  jqFilter: "{uid: .metadata.uid, name: .metadata.name, namespace: .metadata.namespace}"
-  keepFullObjectsInMemory: false
-  group: owners
-  queue: node-pool-owners
-- name: pools
-  apiVersion: hypershift.openshift.io/v1alpha1
-  kind: NodePool
-  jqFilter: "{clusterName: .spec.clusterName, metadata: (.metadata | {name, namespace, ownerReferences, annotations})}"
-  keepFullObjectsInMemory: false
-  group: owners
-  queue: node-pool-owners
 reconcile:
 - name: node-pool
   apiVersion: hypershift.openshift.io/v1alpha1
@@ -31,20 +16,13 @@ reconcile:
   - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: MachineSet}
   - {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4, kind: SimMachineTemplate}
   related:
-  - {name: clusters, apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedCluster, ownerOf: true}
+  - name: clusters
+    apiVersion: hypershift.openshift.io/v1alpha1
+    kind: HostedCluster
+    namedBy: [spec.clusterName]
+    # What else changes in a cluster does not matter to its pools.
+    jqFilter: "[.spec.platform, (.status | [.infraID, .namespace, any(.conditions[]?; .reason == \"NamespaceTerminating\")])]"
 CONFIG
-}
-
-# A pool names its cluster. The cluster becomes its owner, and knows it by the annotation.
-__on_group::owners() {
-  patch::jq '.snapshots as $all | $all.pools[].filterResult | . as $pool
-    | $all.clusters[].filterResult | select(.name == $pool.clusterName and .namespace == $pool.metadata.namespace) as $cluster
-    | select([$pool.metadata.ownerReferences[]? | .uid] | index($cluster.uid) | not)
-    | {operation: "MergePatch", ignoreMissingObject: true, apiVersion: "hypershift.openshift.io/v1alpha1", kind: "NodePool"}
-      + ($pool.metadata | {name, namespace}) + {mergePatch: {metadata: {
-        annotations: {"hypershift.openshift.io/cluster": $cluster.name},
-        ownerReferences: (($pool.metadata.ownerReferences // [])
-          + [{apiVersion: "hypershift.openshift.io/v1alpha1", kind: "HostedCluster", name: $cluster.name, uid: $cluster.uid}])}}}'
 }
 
 __on_reconcile::node-pool() {
@@ -74,7 +52,13 @@ __on_reconcile::node-pool() {
         status: {nodeCount: ($living.status.readyReplicas // 0)},
         conditions: [if $ready then condition("Ready"; true; "AsExpected"; "")
           else condition("Ready"; false; "WaitingForMachines"; "\($living.status.readyReplicas // 0) of \($object.spec.nodeCount)") end]}
-    end'
+    end,
+    # The cluster becomes the owner of its pools, and knows them by the annotation.
+    ($cluster // empty | select(.metadata.uid as $uid | all($its.ownerReferences[]?; .uid != $uid) and $object.metadata.deletionTimestamp == null)
+      | {apiVersion, kind, name: .metadata.name, uid: .metadata.uid} as $owner
+      | {operation: "MergePatch", ignoreMissingObject: true} + ($object | {apiVersion, kind}) + ($its | {name, namespace})
+        + {mergePatch: {metadata: {annotations: {"hypershift.openshift.io/cluster": $owner.name},
+            ownerReferences: (($its.ownerReferences // []) + [$owner])}}})'
 }
 
 hook::run "$@"
