@@ -519,6 +519,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         config_secret: settings.config_secret.clone(),
         retry_delay: settings.retry_delay,
         retry_max_delay: settings.retry_max_delay,
+        longest_rest: engine::Config::default().longest_rest,
         seed: rand::random(),
         on_module_failure: match settings.on_module_failure {
             config::OnModuleFailure::Block => engine::OnModuleFailure::Block,
