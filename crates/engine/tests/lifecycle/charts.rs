@@ -60,6 +60,8 @@ pub(crate) fn tour() {
     world.applies_chart("RepoGroup", "group", json!({"labelSelector": "group", "repos": repos}));
     world.run_for(3_000);
     assert_eq!(phase(&world, "cache"), "running");
+    world.send_in(0, Event::ChartMapsLost { maps: Vec::new() });
+    world.run_for(100);
     let mut world = charted_with(&files(), Config { are_repository_kinds_served: false, ..config() });
     world.run_for(100);
     world.send_in(0, Event::RepositoryKindsServed);

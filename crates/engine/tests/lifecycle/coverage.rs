@@ -181,6 +181,7 @@ fn tour() {
     crate::charts::tour();
     crate::election::tour();
     crate::chart_tests::tour();
+    crate::drift::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

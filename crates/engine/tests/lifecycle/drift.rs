@@ -20,6 +20,11 @@ fn changed(writer: &str) -> Event {
     drifted("web", Drift::Changed { object, place, writer: Some(writer.to_owned()) })
 }
 
+/// A life in which an object is put right.
+pub(crate) fn tour() {
+    World::new(&web(DriftMode::Enforce)).settled().after(10, changed("kubectl-edit"));
+}
+
 fn mends(trace: &str) -> usize {
     trace.lines().filter(|line| line.contains(" mend ")).count()
 }
