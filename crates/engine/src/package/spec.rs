@@ -1,8 +1,10 @@
 //! What the objects of chart repositories ask for. See docs/charts.md.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use objects::legal;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -93,10 +95,11 @@ impl ChartRepositorySpec {
     ///
     /// What is wrong with it, in one line. The API server lets no such spec in while the CRD is ours.
     pub fn read(spec: &Value) -> Result<Self, String> {
-        let spec = Self::deserialize(spec).map_err(|error| format!("spec: {error}"))?;
+        let mut spec = Self::deserialize(spec).map_err(|error| format!("spec: {error}"))?;
         if spec.charts.len() > MAX_CHARTS {
             return Err(format!("spec.charts is longer than {MAX_CHARTS}"));
         }
+        spec.charts = united(spec.charts);
         if let Some(chart) = spec.charts.iter().find(|chart| chart.versions.len() > MAX_VERSIONS) {
             return Err(format!(
                 "the versions of {:?} in spec.charts are more than {MAX_VERSIONS}",
@@ -112,6 +115,26 @@ impl ChartRepositorySpec {
         let interval = self.sync.read_interval().unwrap_or(INTERVAL);
         self.sync.enabled.unwrap_or(true).then_some(interval)
     }
+}
+
+/// Returns the charts with one entry for each name: there is one Chart for it, and two entries would undo each other's constraints.
+fn united(charts: Vec<ListedChart>) -> Vec<ListedChart> {
+    let mut all: Vec<ListedChart> = Vec::with_capacity(charts.len());
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for chart in charts {
+        let known = places.get(&chart.name).and_then(|place| all.get_mut(*place));
+        let Some(known) = known else {
+            places.insert(chart.name.clone(), all.len());
+            all.push(chart);
+            continue;
+        };
+        for version in chart.versions {
+            if !known.versions.contains(&version) {
+                known.versions.push(version);
+            }
+        }
+    }
+    all
 }
 
 impl Sync {
@@ -139,11 +162,19 @@ impl RepoGroupSpec {
         if spec.repos.len() > MAX_CHARTS {
             return Err(format!("spec.repos is longer than {MAX_CHARTS}"));
         }
+        let mut names = BTreeMap::new();
         for (place, repository) in spec.repos.iter().enumerate() {
             let read = ChartRepositorySpec::read(repository)
                 .map_err(|error| format!("spec.repos[{place}]: {error}"))?;
             if read.name.is_empty() {
                 return Err(format!("spec.repos[{place}].name is empty: the Repository gets this name"));
+            }
+            if let Some((other, taken)) = names.insert(legal::object(&read.name), (place, read.name.clone()))
+            {
+                return Err(format!(
+                    "spec.repos[{other}].name {taken:?} and spec.repos[{place}].name {:?} are the name of one Repository: rename one",
+                    read.name
+                ));
             }
         }
         Ok(spec)

@@ -839,3 +839,37 @@ fn b20_the_steps_of_a_chart_are_told_in_their_order() {
     ];
     assert_eq!(told, expected);
 }
+
+#[test]
+fn a_chart_that_is_listed_twice_has_the_versions_of_both_entries() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "2.0", 2)]);
+    let twice =
+        [json!({"name": "alpha", "versions": ["1"]}), json!({"name": "alpha", "versions": ["2", "1"]})];
+    corp(&mut world, &json!(twice));
+    world.run_for(2_000);
+    assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"]["versions"], json!(["1", "2"]));
+    assert_eq!(world.condition("Chart", "alpha-corp").0, "success");
+    let before = world.charts.writes.len();
+    assert!(before < 10, "{:?}", world.charts.writes);
+    world.run_for(60_000);
+    assert_eq!(world.charts.writes.len(), before);
+}
+
+#[test]
+fn a_group_with_two_repositories_of_one_name_is_refused_and_changes_nothing() {
+    let hashed = objects::legal::object("Corp");
+    for (first, second) in [("corp", "corp"), ("Corp", hashed.as_str())] {
+        let mut world = charted(&files());
+        let repos = json!([{"name": first, "url": URL}, {"name": second, "url": "https://other"}]);
+        world.applies_chart("RepoGroup", "group", json!({"labelSelector": "g", "repos": repos}));
+        world.run_for(2_000);
+        let (reason, message) = world.condition("RepoGroup", "group");
+        assert_eq!(reason, "createRepositoriesFailed");
+        let named = [format!("spec.repos[0].name {first:?}"), format!("spec.repos[1].name {second:?}")];
+        assert!(named.iter().all(|name| message.contains(name.as_str())), "{message}");
+        assert_eq!(world.charts.writes, ["RepoGroup group status"]);
+        world.run_for(60_000);
+        assert_eq!(world.charts.writes.len(), 1);
+    }
+}
