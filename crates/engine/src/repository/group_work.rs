@@ -157,6 +157,12 @@ impl Repositories {
                     for field in ["authSecret", "charts", "sync"] {
                         fields.entry(field).or_insert(Value::Null);
                     }
+                    // A merge goes into objects, so that what their fields were would stay.
+                    if let Some(Value::Object(sync)) = fields.get_mut("sync") {
+                        for field in ["enabled", "interval"] {
+                            sync.entry(field).or_insert(Value::Null);
+                        }
+                    }
                 }
                 let made = json!({
                     "metadata": {

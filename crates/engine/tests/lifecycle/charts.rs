@@ -873,3 +873,21 @@ fn a_group_with_two_repositories_of_one_name_is_refused_and_changes_nothing() {
         assert_eq!(world.charts.writes.len(), 1);
     }
 }
+
+#[test]
+fn what_a_group_does_not_say_any_more_of_a_repository_goes_also_inside_of_a_field() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    let with =
+        |sync: Value| json!({"labelSelector": "g", "repos": [{"name": "corp", "url": URL, "sync": sync}]});
+    world.applies_chart("RepoGroup", "group", with(json!({"enabled": true, "interval": "1h"})));
+    world.run_for(2_000);
+    assert_eq!(world.chart_object("Repository", "corp")["spec"]["sync"]["interval"], "1h");
+    world.applies_chart("RepoGroup", "group", with(json!({"enabled": true})));
+    world.run_for(2_000);
+    assert_eq!(world.chart_object("Repository", "corp")["spec"]["sync"], json!({"enabled": true}));
+    assert_eq!(world.condition("RepoGroup", "group").0, "install");
+    let before = world.charts.writes.len();
+    world.run_for(10_000);
+    assert_eq!(world.charts.writes.len(), before);
+}
