@@ -1,6 +1,6 @@
 //! Which versions of a chart constraints take, by what is kept of the index.
 
-use ::source::chart_repository::choice::choose;
+use ::source::chart_repository::choice::{choose, too_young};
 use ::source::chart_repository::entry::Entry;
 use ::source::chart_repository::location;
 use ::source::registry::reference::is_registry;
@@ -31,6 +31,7 @@ impl Repositories {
         let find = |wanted: &WantedVersion| self.version(&base, &entries, wanted);
         Ok(ResolvedChart {
             versions: request.versions.iter().map(find).collect(),
+            next_published: next_published(&entries, &request.versions).map(|time| time.to_string()),
             // A pre-release is the highest where there is nothing else.
             highest: choose(&entries, "*", |_| true)
                 .ok()
@@ -45,16 +46,8 @@ impl Repositories {
         entries: &[Entry],
         wanted: &WantedVersion,
     ) -> Result<ResolvedVersion, String> {
-        let not_after: Option<Timestamp> = wanted.not_after.as_ref().and_then(|time| time.parse().ok());
-        let is_old_enough = |entry: &Entry| match not_after {
-            None => true,
-            // Nobody knows how old it is.
-            Some(limit) => {
-                let created: Option<Timestamp> = entry.created.as_ref().and_then(|time| time.parse().ok());
-                created.is_some_and(|created| created <= limit)
-            }
-        };
-        let entry = choose(entries, &wanted.constraint, is_old_enough).map_err(|error| error.to_string())?;
+        let entry =
+            choose(entries, &wanted.constraint, is_old_enough(wanted)).map_err(|error| error.to_string())?;
         let url = entry.urls.first().cloned().unwrap_or_default();
         // Of a registry, the version alone says where the archive is.
         if !is_registry(&url) {
@@ -107,4 +100,21 @@ impl Repositories {
             None => format!("Repository {repository} has no chart {chart:?}"),
         })
     }
+}
+
+/// Returns when a version was published, if the index says that.
+fn published(entry: &Entry) -> Option<Timestamp> {
+    entry.created.as_ref().and_then(|time| time.parse().ok())
+}
+
+/// Returns what says whether a version is old enough. If nobody knows how old it is, it is not.
+fn is_old_enough(wanted: &WantedVersion) -> impl Fn(&Entry) -> bool + use<> {
+    let not_after: Option<Timestamp> = wanted.not_after.as_ref().and_then(|time| time.parse().ok());
+    move |entry| not_after.is_none_or(|limit| published(entry).is_some_and(|created| created <= limit))
+}
+
+/// Returns when the first version was published that is taken as soon as it is old enough.
+fn next_published(entries: &[Entry], all: &[WantedVersion]) -> Option<Timestamp> {
+    let young = all.iter().flat_map(|wanted| too_young(entries, &wanted.constraint, is_old_enough(wanted)));
+    young.filter_map(published).min()
 }

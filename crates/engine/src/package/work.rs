@@ -88,6 +88,8 @@ pub struct ResolvedChart {
     pub versions: Vec<Result<ResolvedVersion, String>>,
     /// The highest version that there is, whatever is wanted.
     pub highest: Option<String>,
+    /// When the first of those versions was published that fit, are higher than what was taken, and are too new yet, in RFC 3339.
+    pub next_published: Option<String>,
 }
 
 /// A version that a constraint takes.

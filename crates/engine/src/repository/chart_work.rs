@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use objects::legal;
 use serde_json::json;
 
@@ -200,16 +202,30 @@ impl Repositories {
         let is_wrong = self.charts.get(name).is_some_and(|chart| {
             chart.spec().is_some() && chart.object.is_some() && self.problems_of(name).reason().is_some()
         });
+        let old_enough_at = self.old_enough_at(name).filter(|at| *at > now);
         let Some(chart) = self.charts.get_mut(name) else { return Step::Done };
-        if !is_wrong {
+        if is_wrong {
+            chart.retry_at.get_or_insert_with(|| {
+                chart.failures = chart.failures.saturating_add(1);
+                now + retry_after(chart.failures)
+            });
+        } else {
             (chart.failures, chart.retry_at) = (0, None);
-            return Step::Done;
         }
-        let at = *chart.retry_at.get_or_insert_with(|| {
-            chart.failures = chart.failures.saturating_add(1);
-            now + retry_after(chart.failures)
-        });
-        Step::Again(at.since(now))
+        chart.retry_at = chart.retry_at.into_iter().chain(old_enough_at).min();
+        chart.retry_at.map_or(Step::Done, |at| Step::Again(at.since(now)))
+    }
+
+    /// Returns when a version is old enough for the module of a Chart that is too new for it yet; `None` if there is no such one.
+    fn old_enough_at(&self, name: &Arc<str>) -> Option<Time> {
+        let age = self.min_age(name)?;
+        let published = self.charts.get(name)?.found()?.as_ref().ok()?.next_published.as_ref()?;
+        let published: Timestamp = published.parse().ok()?;
+        let since_start = published.duration_since(self.config.started_at);
+        // Ages are compared in whole seconds.
+        let at = since_start.checked_add(SignedDuration::try_from(age).ok()?)?;
+        let at = at.checked_add(SignedDuration::from_secs(1))?;
+        Some(Time::default() + Duration::try_from(at).ok()?)
     }
 
     /// Returns the first thing about a Chart that is not as it should be.

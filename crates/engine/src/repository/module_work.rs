@@ -1,6 +1,7 @@
 //! The work on the chart of a module: a Chart is there for it, and a version is pinned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use objects::legal;
 use serde_json::json;
@@ -121,9 +122,13 @@ impl Repositories {
 
     /// Returns until when a version has to have been published that the Chart of a module takes.
     pub(super) fn not_after(&self, chart: &Arc<str>, now: Time) -> Option<String> {
+        self.min_age(chart).map(|age| self.config.time_of_day_before(now, age))
+    }
+
+    /// Returns how long ago a version has to have been published that the Chart of a module takes; `None` if that does not matter.
+    pub(super) fn min_age(&self, chart: &Arc<str>) -> Option<Duration> {
         let module = self.modules.get(&self.module_of(chart)?)?;
-        let age = module.reference.as_ref()?.min_age;
-        (!age.is_zero()).then(|| self.config.time_of_day_before(now, age))
+        module.reference.as_ref().map(|reference| reference.min_age).filter(|age| !age.is_zero())
     }
 
     /// Returns whether there is anything to do for the chart of a module.

@@ -8,7 +8,7 @@ use engine::snapshot::{Item, Key};
 use engine::{
     ChartConfigMap, Config, Digest, Engine, Event, Failure, FailureKind, FetchedIndex, IndexRequest,
     IndexValidator, Module, ModuleName, PackageDependency, Pin, Pins, ResolveRequest, ResolvedChart,
-    ResolvedVersion, RunId, StoreRequest, StoredPackage,
+    ResolvedVersion, RunId, StoreRequest, StoredPackage, WantedVersion,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) struct Offered {
     pub(crate) chart: String,
     pub(crate) version: String,
     pub(crate) digest: u64,
-    /// The charts that it needs: name and URL.
+    /// The charts that it needs: name, a constraint behind a space unless any version will do, and URL.
     pub(crate) needs: Vec<(String, String)>,
 }
 
@@ -48,6 +48,10 @@ pub(crate) struct Charts {
     replaced: BTreeSet<u64>,
     /// What must not be, and was.
     pub(crate) wrongs: Vec<String>,
+    /// When versions were published of which the index says that.
+    pub(crate) published: BTreeMap<String, String>,
+    /// How many charts each index has, if not all of them are kept.
+    pub(crate) truncated: Option<usize>,
     /// The archives that can't be fetched.
     pub(crate) broken: BTreeSet<String>,
     /// How many indexes were fetched and archives downloaded.
@@ -321,7 +325,7 @@ impl World {
                     is_unchanged,
                     changed,
                     missing,
-                    truncated: None,
+                    truncated: self.charts.truncated.filter(|_| !is_unchanged && request.is_open),
                 })
             }
         };
@@ -336,9 +340,21 @@ impl World {
         let outcome = if entries.is_empty() {
             Err(format!("there is no chart {}", request.chart))
         } else {
-            let find = |constraint: &str| {
-                let found =
-                    entries.iter().find(|its| constraint == "*" || its.version.starts_with(constraint));
+            let published = &self.charts.published;
+            let is_young = |its: &Offered, wanted: &WantedVersion| {
+                wanted.not_after.as_ref().is_some_and(|limit| published.get(&its.version) > Some(limit))
+            };
+            let fits =
+                |its: &Offered, constraint: &str| constraint == "*" || its.version.starts_with(constraint);
+            let next_published = request.versions.iter().flat_map(|wanted| {
+                let young =
+                    entries.iter().filter(|its| fits(its, &wanted.constraint) && is_young(its, wanted));
+                young.filter_map(|its| published.get(&its.version)).cloned()
+            });
+            let next_published = next_published.min();
+            let find = |wanted: &WantedVersion| {
+                let constraint = &wanted.constraint;
+                let found = entries.iter().find(|its| fits(its, constraint) && !is_young(its, wanted));
                 let version = |its: &&Offered| ResolvedVersion {
                     version: its.version.as_str().into(),
                     url: format!("{}-{}.tgz", its.chart, its.version),
@@ -347,8 +363,12 @@ impl World {
                 };
                 found.map(version).ok_or_else(|| format!("nothing fits {constraint}"))
             };
-            let versions = request.versions.iter().map(|wanted| find(&wanted.constraint)).collect();
-            Ok(ResolvedChart { versions, highest: entries.first().map(|its| its.version.clone()) })
+            let versions = request.versions.iter().map(find).collect();
+            Ok(ResolvedChart {
+                next_published,
+                versions,
+                highest: entries.first().map(|its| its.version.clone()),
+            })
         };
         self.send_in(5, Event::ChartResolved { run, outcome: Ok(outcome) });
     }
@@ -398,10 +418,9 @@ impl World {
             self.charts.collects();
         }
         let needs = offered.map(|its| its.needs).unwrap_or_default();
-        let needs = needs.into_iter().map(|(name, repository)| PackageDependency {
-            name: name.as_str().into(),
-            version: "*".to_owned(),
-            repository,
+        let needs = needs.into_iter().map(|(name, repository)| {
+            let (name, version) = name.split_once(' ').unwrap_or((&name, "*"));
+            PackageDependency { name: name.into(), version: version.to_owned(), repository }
         });
         let dependencies = needs.collect();
         let stored = |(kept, republished): (u64, Option<Digest>)| StoredPackage {

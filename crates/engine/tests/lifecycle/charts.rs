@@ -891,3 +891,30 @@ fn what_a_group_does_not_say_any_more_of_a_repository_goes_also_inside_of_a_fiel
     world.run_for(10_000);
     assert_eq!(world.charts.writes.len(), before);
 }
+
+#[test]
+fn a_version_that_was_too_new_is_taken_when_it_is_old_enough() {
+    let files = cache("1", true).with(|module| {
+        let named = module.chart.as_deref().unwrap().clone();
+        module.chart = Some(Arc::new(ChartReference { min_age: Duration::from_hours(72), ..named }));
+    });
+    let mut world = charted(&files);
+    world.charts.published = [("1.0", "1969-12-01T00:00:00Z"), ("1.1", "1969-12-31T00:00:00Z")]
+        .map(|(v, at)| (v.to_owned(), at.to_owned()))
+        .into();
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
+    // 72 hours after it was published: two days after the start.
+    passes(&mut world, 2 * 86_400_000 - 60_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
+    let steps =
+        world.noticed(|notice| matches!(notice, Notice::ChartStepped { step, .. } if step == "index"));
+    passes(&mut world, 120_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.1");
+    assert_eq!(phase(&world, "cache"), "running");
+    let again =
+        world.noticed(|notice| matches!(notice, Notice::ChartStepped { step, .. } if step == "index"));
+    assert_eq!(again - steps, 1, "it is looked at when it is time, and not before");
+}

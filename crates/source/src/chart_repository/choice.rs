@@ -78,6 +78,23 @@ pub fn choose<'e>(
     Err(ChoiceError::None { constraint, known })
 }
 
+/// Iterates over the versions that would come before what a constraint takes if they were old enough.
+///
+/// Nothing comes before a version that is named exactly, nor does anything of a constraint that does not parse.
+pub fn too_young<'e>(
+    entries: &'e [Entry],
+    constraint: &'e str,
+    is_old_enough: impl Fn(&Entry) -> bool + 'e,
+) -> impl Iterator<Item = &'e Entry> {
+    let trimmed = constraint.trim();
+    let is_named = entries.iter().any(|entry| entry.version == constraint);
+    let is_looked_at = trimmed.len() <= MAX_CONSTRAINT && !is_named;
+    let text = if trimmed.is_empty() { "*" } else { trimmed };
+    let parsed = is_looked_at.then(|| Constraint::parse(text).ok()).flatten();
+    let fitting = entries.iter().filter(move |entry| parsed.as_ref().is_some_and(|its| entry.fits(its)));
+    fitting.take_while(move |entry| !entry.is_exactly(trimmed) && !is_old_enough(entry))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -127,6 +144,12 @@ mod tests {
         assert_eq!(choose(&entries, "1.2.0", is_old).unwrap().version, "1.2.0");
         let young = choose(&entries, "~1.2", is_old).unwrap_err();
         assert_eq!(young.to_string(), "what fits \"~1.2\" is too new yet: 1.2.0");
+        for (constraint, waits) in
+            [("^1", vec!["1.2.0"]), ("~1.2", vec!["1.2.0"]), ("1.2.0", vec![]), ("<1.2", vec![])]
+        {
+            let young = too_young(&entries, constraint, is_old).map(|entry| entry.version.as_str());
+            assert_eq!(young.collect::<Vec<_>>(), waits, "{constraint}");
+        }
     }
 
     #[test]
