@@ -48,6 +48,7 @@ impl Repositories {
     ) -> Result<ResolvedVersion, String> {
         let entry =
             choose(entries, &wanted.constraint, is_old_enough(wanted)).map_err(|error| error.to_string())?;
+        let digest = entry.digest.as_ref().map_err(|problem| format!("{}: {problem}", entry.version))?;
         let url = entry.urls.first().cloned().unwrap_or_default();
         // Of a registry, the version alone says where the archive is.
         if !is_registry(&url) {
@@ -58,7 +59,7 @@ impl Repositories {
         Ok(ResolvedVersion {
             version: entry.version.as_str().into(),
             url,
-            digest: entry.digest.as_ref().and_then(|digest| digest.to_string().parse().ok()),
+            digest: digest.as_ref().and_then(|digest| digest.to_string().parse().ok()),
             deprecated: entry.deprecated,
             kind: entry.kind.clone(),
         })

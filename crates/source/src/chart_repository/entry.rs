@@ -20,6 +20,12 @@ const MAX_DEPENDENCIES: usize = 200;
 /// The most tags of a dependency.
 const MAX_TAGS: usize = 50;
 
+/// How many letters of a digest are shown that can't be read.
+const MAX_SHOWN: usize = 140;
+
+/// What is kept of a digest that is no text, or too long a one.
+const NO_DIGEST: &str = "(no text)";
+
 /// The texts of an entry that are kept.
 const TEXTS: [&str; 6] = ["name", "version", "appVersion", "kubeVersion", "digest", "created"];
 
@@ -35,8 +41,8 @@ pub struct Entry {
     pub parsed: Version,
     /// Where the archive lies, relative to the repository or absolute.
     pub urls: Vec<String>,
-    /// The digest that the archive must have, if the index names one.
-    pub digest: Option<Digest>,
+    /// The digest that the archive must have, if the index names one; or why that can't be checked.
+    pub digest: Result<Option<Digest>, String>,
     /// When it was published, as the index writes it.
     pub created: Option<String>,
     /// Whether it should not be used any more.
@@ -73,6 +79,10 @@ pub fn kept(entry: &Value) -> Option<(Version, Value)> {
     let parsed = (version.len() <= MAX_VERSION).then(|| Version::parse(&version).ok()).flatten()?;
     let mut kept = texts(fields, &TEXTS);
     kept.insert("version".to_owned(), version.into());
+    let has_digest = fields.get("digest").is_some_and(|digest| !digest.is_null() && digest != "");
+    if has_digest && !kept.contains_key("digest") {
+        kept.insert("digest".to_owned(), NO_DIGEST.into());
+    }
     if let Some(Value::String(kind)) = fields.get("type").filter(|kind| is_short(kind)) {
         kept.insert("type".to_owned(), kind.as_str().into());
     }
@@ -149,7 +159,7 @@ impl Entry {
             parsed,
             urls: list(fields, "urls").filter_map(owned).collect(),
             // Helm writes digits alone.
-            digest: Digest::parse(&with_algorithm(text("digest"))).ok(),
+            digest: digest(text("digest")),
             created: Some(text("created").to_owned()).filter(|created| !created.is_empty()),
             deprecated: fields.get("deprecated") == Some(&Value::Bool(true)),
             kind: text("type").to_owned(),
@@ -172,8 +182,18 @@ impl Entry {
     }
 }
 
-fn with_algorithm(digest: &str) -> String {
-    if digest.contains(':') { digest.to_owned() } else { format!("sha256:{digest}") }
+/// Reads the digest that an index names. One that can't be read is no reason to take the archive unchecked.
+fn digest(named: &str) -> Result<Option<Digest>, String> {
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let text = if named.contains(':') { named.to_owned() } else { format!("sha256:{named}") };
+    Digest::parse(&text).map(Some).map_err(|_| {
+        let shown: String = named.chars().take(MAX_SHOWN).collect();
+        format!(
+            "the index names the digest {shown:?}, which can't be checked: expected are 64 hexadecimal digits, with or without sha256: before them"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -199,8 +219,30 @@ mod tests {
             })
         );
         let read = Entry::read(&kept).unwrap();
-        assert_eq!(read.digest.as_ref().unwrap().hex(), "a".repeat(64));
+        assert_eq!(read.digest.as_ref().unwrap().as_ref().unwrap().hex(), "a".repeat(64));
         assert_eq!((read.dependencies[0].name.as_str(), read.dependencies[0].tags.len()), ("db", 1));
+    }
+
+    #[test]
+    fn a_digest_that_cant_be_read_is_no_missing_one() {
+        let read = |digest: Value| {
+            let (_, kept) = kept(&json!({"version": "1.0.0", "digest": digest})).unwrap();
+            Entry::read(&kept).unwrap().digest
+        };
+        assert_eq!(read(json!(null)), Ok(None));
+        assert_eq!(read(json!("")), Ok(None));
+        let digest = Digest::parse(&format!("sha256:{}", "a".repeat(64))).unwrap();
+        assert_eq!(read(json!("A".repeat(64))), Ok(Some(digest)));
+        for wrong in [
+            json!(format!("sha512:{}", "a".repeat(128))),
+            json!("abc"),
+            json!("a".repeat(MAX_TEXT + 1)),
+            json!(["a"]),
+            json!(true),
+        ] {
+            let error = read(wrong.clone()).unwrap_err();
+            assert!(error.contains("64 hexadecimal digits") && error.len() < 400, "{wrong}: {error}");
+        }
     }
 
     #[test]
