@@ -114,6 +114,13 @@ impl Chart {
         }
     }
 
+    /// Returns the version that one of its constraints took, if it has that constraint and a version was found.
+    pub(super) fn version_for(&self, constraint: &str) -> Option<Arc<str>> {
+        let place = self.spec()?.versions.iter().position(|its| its == constraint)?;
+        let version = self.found()?.as_ref().ok()?.versions.get(place)?.as_ref().ok()?;
+        Some(Arc::clone(&version.version))
+    }
+
     /// Returns what was found for what it asks for; `None` if that can't be read, or nobody looked yet.
     pub(super) fn found(&self) -> Option<&Result<ResolvedChart, String>> {
         self.resolved.as_ref().filter(|_| self.spec().is_some()).map(|resolved| &resolved.outcome)

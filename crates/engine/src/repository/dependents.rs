@@ -12,6 +12,9 @@ use super::repositories::Repositories;
 use super::repository_work::new_chart;
 use crate::package::{PackageDependency, RepositoryKey, RepositoryKind};
 
+/// A version of a Chart.
+type Node = (Arc<str>, Arc<str>);
+
 impl Repositories {
     /// Returns the Repository from which a chart comes that a chart of `own` needs: its own if the URLs are equal, else one with
     /// that URL, which is of the same group if its own is in one, else its own.
@@ -127,6 +130,9 @@ impl Repositories {
                     problems.push(format!("{what}: there is no Repository {:?}", &*repository));
                 }
                 Some(known) if known.is_synced() => {}
+                Some(_)
+                    if self.needs_chart(&dependent, name)
+                        && self.is_complete(&dependent, &dependency.version) => {}
                 Some(known) => {
                     let said = known.object.as_ref().map(|object| object.synced().1).unwrap_or_default();
                     let why = if said.is_empty() { "it is not synced yet" } else { said };
@@ -139,31 +145,82 @@ impl Repositories {
     }
 
     /// Returns the Charts of a circle of dependencies that leads through one, if there is such a circle.
+    ///
+    /// Another version of a chart may need other charts: what goes round are versions.
     fn circle_through(&self, name: &Arc<str>) -> Option<Vec<String>> {
-        let next = |of: &Arc<str>| -> Vec<Arc<str>> {
-            let chart = self.charts.get(of);
-            chart
-                .map(|chart| self.dependents(chart))
-                .into_iter()
-                .flatten()
-                .map(|(_, dependent, _)| dependent)
-                .collect()
-        };
-        let mut seen = BTreeSet::new();
-        // Paths are short, and each Chart is entered once.
-        let mut paths = vec![vec![Arc::clone(name)]];
-        while let Some(path) = paths.pop() {
-            let last = path.last()?;
-            for dependent in next(last) {
-                if dependent == *name {
-                    let names = path.iter().chain([&dependent]).map(ToString::to_string);
-                    return Some(names.collect());
+        let chart = self.charts.get(name)?;
+        chart.versions().find_map(|version| {
+            let start = (Arc::clone(name), Arc::clone(&version.version));
+            let mut seen = BTreeSet::new();
+            // Paths are short, and each version is entered once.
+            let mut paths = vec![vec![start.clone()]];
+            while let Some(path) = paths.pop() {
+                for next in self.needed_by(path.last()?).into_iter().flatten().flatten() {
+                    if next == start {
+                        return Some(
+                            path.iter().chain([&next]).map(|(chart, _)| chart.to_string()).collect(),
+                        );
+                    }
+                    if seen.insert(next.clone()) {
+                        paths.push(path.iter().cloned().chain([next]).collect());
+                    }
                 }
-                if seen.insert(Arc::clone(&dependent)) {
-                    paths.push(path.iter().cloned().chain([dependent]).collect());
+            }
+            None
+        })
+    }
+
+    /// Returns the versions that a kept version needs, `None` for each that is not found yet; `None` if it is not kept.
+    fn needed_by(&self, (name, version): &Node) -> Option<Vec<Option<Node>>> {
+        let chart = self.charts.get(name)?;
+        let own = chart.repository()?;
+        let is_asked_for = chart.spec().is_some_and(|spec| spec.create_deps);
+        let stored = chart.stored.get(version)?.1.as_ref().ok()?;
+        let needed = |dependency: &PackageDependency| {
+            let (dependent, _) = self.dependent_of(dependency, own);
+            let version = self.charts.get(&dependent)?.version_for(&dependency.version)?;
+            Some((dependent, version))
+        };
+        Some(stored.dependencies.iter().filter(|_| is_asked_for).map(needed).collect())
+    }
+
+    /// Returns whether a version that is needed is kept, and all that it needs itself.
+    ///
+    /// Two Charts may need versions of each other that do not go round in a circle. Neither is synced before the other one then, so
+    /// this is what tells that nothing is lacking.
+    fn is_complete(&self, dependent: &Arc<str>, constraint: &str) -> bool {
+        let Some(version) = self.charts.get(dependent).and_then(|chart| chart.version_for(constraint)) else {
+            return false;
+        };
+        let mut left = vec![(Arc::clone(dependent), version)];
+        let mut seen: BTreeSet<Node> = left.iter().cloned().collect();
+        while let Some(node) = left.pop() {
+            let Some(needed) = self.needed_by(&node) else { return false };
+            for next in needed {
+                let Some(next) = next else { return false };
+                if seen.insert(next.clone()) {
+                    left.push(next);
                 }
             }
         }
-        None
+        true
+    }
+
+    /// Returns whether a Chart needs another one, itself or through others.
+    fn needs_chart(&self, name: &Arc<str>, other: &Arc<str>) -> bool {
+        let mut left = vec![Arc::clone(name)];
+        let mut seen = BTreeSet::new();
+        while let Some(name) = left.pop() {
+            let needed = self.charts.get(&name).map(|chart| self.dependents(chart)).unwrap_or_default();
+            for (_, next, _) in needed {
+                if next == *other {
+                    return true;
+                }
+                if seen.insert(Arc::clone(&next)) {
+                    left.push(next);
+                }
+            }
+        }
+        false
     }
 }

@@ -918,3 +918,30 @@ fn a_version_that_was_too_new_is_taken_when_it_is_old_enough() {
         world.noticed(|notice| matches!(notice, Notice::ChartStepped { step, .. } if step == "index"));
     assert_eq!(again - steps, 1, "it is looked at when it is time, and not before");
 }
+
+#[test]
+fn versions_of_two_charts_that_need_each_other_are_a_circle_only_if_they_go_round() {
+    let version = |chart: &str, version: &str, digest, needs: &str| {
+        let needs = Some(needs).filter(|needs| !needs.is_empty());
+        let needs = needs.map(|needs| (needs.to_owned(), URL.to_owned())).into_iter().collect();
+        Offered { needs, ..offered(chart, version, digest) }
+    };
+    for (last, reason) in [("", "success"), ("yy 1", "createDepsFailed")] {
+        let mut world = charted(&files());
+        let all = [
+            version("xx", "1.0.0", 1, last),
+            version("xx", "2.0.0", 2, "yy 1"),
+            version("yy", "1.0.0", 3, "xx 1"),
+        ];
+        offers(&mut world, &all);
+        corp(&mut world, &json!([{"name": "xx", "versions": ["2"]}]));
+        world.run_for(200_000);
+        for chart in ["xx-corp", "yy-corp"] {
+            let (said, message) = world.condition("Chart", chart);
+            assert_eq!(said, reason, "{chart}: {message}");
+        }
+        let before = world.charts.writes.len();
+        world.run_for(4_000_000);
+        assert_eq!(world.charts.writes.len(), before);
+    }
+}
