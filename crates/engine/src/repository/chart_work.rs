@@ -158,7 +158,12 @@ impl Repositories {
         let chart = self.charts.get_mut(name)?;
         match (std::mem::take(&mut chart.stage), chart.answer.take()) {
             (Stage::Resolving(look), Some(RepositoryAnswer::Resolved(Ok(outcome)))) => {
+                // Its Repository may not have looked for it yet.
+                let lacking = chart.repository().filter(|_| outcome.is_err()).cloned();
                 chart.resolved = Some(Resolved { look, outcome });
+                if let Some(repository) = lacking {
+                    self.wake(RepositoryKind::Repository, &repository);
+                }
                 None
             }
             (Stage::Storing(look, version), Some(RepositoryAnswer::Stored(Ok(outcome)))) => {
@@ -260,6 +265,10 @@ impl Repositories {
                         chart: Arc::clone(&spec.name),
                         versions,
                     });
+                }
+                // It is no failure that there are no versions while nobody has looked at the index yet.
+                if chart.found().is_some_and(Result::is_err) && self.is_offer_unknown(spec) {
+                    return Todo::Nothing;
                 }
                 let is_kept = |version: &&ResolvedVersion| {
                     chart.stored.get(&version.version).is_some_and(|(look, _)| *look == chart.look)

@@ -25,6 +25,10 @@ use crate::time::Time;
 /// The finalizer of Repositories.
 const FINALIZER: &str = "finalizer.repo.yaho.soer3n.dev";
 
+/// The type of the condition that says that not all charts of an index are kept, and how its message begins.
+const TRUNCATED: &str = "IndexTruncated";
+const OFFERED: &str = "the index has ";
+
 /// The first thing that is not as it should be.
 enum Todo {
     Nothing,
@@ -151,11 +155,17 @@ impl Repositories {
         mut outcome: Result<FetchedIndex, String>,
     ) {
         let Some(repository) = self.repositories.get_mut(name) else { return };
-        if let (Ok(index), Some(Index { outcome: Ok(before), .. })) = (&mut outcome, &repository.index)
+        if let Ok(index) = &mut outcome
             && index.is_unchanged
         {
-            index.missing.clone_from(&before.missing);
-            index.truncated = before.truncated;
+            if let Some(Index { outcome: Ok(before), .. }) = &repository.index {
+                index.missing.clone_from(&before.missing);
+                index.truncated = before.truncated;
+            } else {
+                // What was found before a restart is what the status says.
+                let status = repository.object.as_ref().map(|object| &object.status);
+                index.truncated = status.and_then(told_truncated).filter(|_| asked.is_open);
+            }
         }
         repository.looked_at = now;
         if outcome.as_ref().is_ok_and(|index| index.refused.is_empty()) {
@@ -172,13 +182,17 @@ impl Repositories {
         let concerned: Vec<Arc<str>> = charts
             .filter(|(_, chart)| chart.repository() == Some(name))
             .filter(|(_, chart)| {
-                chart.name().is_some_and(|chart| changed.contains(&**chart))
-                    || (is_fine && chart.is_unresolved())
+                chart.name().is_some_and(|chart| changed.contains(&**chart)) || chart.is_unresolved()
             })
             .map(|(name, _)| Arc::clone(name))
             .collect();
         for chart in concerned {
-            self.look_again_at_chart(&chart);
+            if is_fine {
+                self.look_again_at_chart(&chart);
+            } else {
+                // It says now what it waits for.
+                self.wake(RepositoryKind::Chart, &chart);
+            }
         }
     }
 
@@ -202,7 +216,9 @@ impl Repositories {
         }
         if let Ok(spec) = &object.spec {
             let asked = self.asked_of(name, spec);
-            if is_index_due(repository, object, spec, &asked, now) {
+            if is_index_due(repository, object, spec, &asked, now)
+                || (repository.index.is_none() && self.lacks_index_map(name))
+            {
                 let request = index_request(repository, object, name, &asked);
                 return Todo::Fetch(Box::new(request), asked);
             }
@@ -218,6 +234,15 @@ impl Repositories {
                 Todo::Change(Change::status(key, &change), written)
             }
         }
+    }
+
+    /// Returns whether a Chart of a Repository found no versions of its chart: no index was kept of it.
+    fn lacks_index_map(&self, name: &Arc<str>) -> bool {
+        let mut charts = self.charts.values().filter(|chart| chart.repository() == Some(name));
+        charts.any(|chart| {
+            let is_without = chart.spec().is_some_and(|spec| spec.versions.is_empty());
+            if is_without { !chart.is_synced() } else { chart.found().is_some_and(Result::is_err) }
+        })
     }
 
     /// Returns which charts of an index are kept: those that are listed, and those that Charts are about.
@@ -269,10 +294,10 @@ impl Repositories {
             }
             if let Some(offered) = index.truncated {
                 let message = format!(
-                    "the index has {offered} charts; the first by name are kept (--charts-index-max), and those that spec.charts lists"
+                    "{OFFERED}{offered} charts; the first by name are kept (--charts-index-max), and those that spec.charts lists"
                 );
                 conditions.push(json!({
-                    "type": "IndexTruncated", "status": "True", "reason": "IndexTruncated", "message": message,
+                    "type": TRUNCATED, "status": "True", "reason": TRUNCATED, "message": message,
                 }));
             }
         }
@@ -386,6 +411,14 @@ pub(super) fn union(list: &[String], others: BTreeSet<String>) -> Vec<String> {
     let mut all = list.to_vec();
     all.extend(others.into_iter().filter(|other| !list.contains(other)));
     all
+}
+
+/// Returns how many charts an index has of which not all are kept, if a status says that.
+fn told_truncated(status: &Value) -> Option<usize> {
+    let mut conditions = status.get("conditions")?.as_array()?.iter();
+    let told = conditions.find(|told| told.get("type").and_then(Value::as_str) == Some(TRUNCATED))?;
+    let (count, _) = told.get("message")?.as_str()?.strip_prefix(OFFERED)?.split_once(' ')?;
+    count.parse().ok()
 }
 
 fn was_synced(object: &Object<ChartRepositorySpec>) -> bool {

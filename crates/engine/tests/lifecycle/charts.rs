@@ -945,3 +945,60 @@ fn versions_of_two_charts_that_need_each_other_are_a_circle_only_if_they_go_roun
         assert_eq!(world.charts.writes.len(), before);
     }
 }
+
+#[test]
+fn a_chart_that_is_wanted_after_a_restart_has_its_index_fetched_also_without_sync() {
+    for versions in [json!(["1"]), json!([])] {
+        let mut world = charted(&files());
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("beta", "1.0", 2)]);
+        let listed = json!([{"name": "beta", "versions": ["1"]}]);
+        let spec = json!({"name": "corp", "url": URL, "sync": {"enabled": false}, "charts": listed});
+        world.applies_chart("Repository", "corp", spec);
+        world.run_for(2_000);
+        world.restarts_charted();
+        world.run_for(60_000);
+        assert_eq!(world.charts.fetches, 1, "nothing is lacking");
+        let spec = json!({"name": "alpha", "repository": "corp", "versions": versions});
+        world.applies_chart("Chart", "mine", spec);
+        world.run_for(2_000);
+        assert_eq!((world.condition("Chart", "mine").0.as_str(), world.charts.fetches), ("success", 2));
+        world.run_for(4_000_000);
+        assert_eq!(world.charts.fetches, 2);
+    }
+}
+
+#[test]
+fn that_an_index_is_truncated_is_still_said_after_a_restart_which_writes_nothing() {
+    let mut world = charted(&files());
+    world.charts.truncated = Some(700);
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    let conditions = |world: &World| world.chart_object("Repository", "corp")["status"]["conditions"].clone();
+    let before = (conditions(&world), world.charts.writes.len());
+    assert_eq!(before.0[1]["type"], "IndexTruncated");
+    world.restarts_charted();
+    world.run_for(400_000);
+    assert_eq!(world.charts.conditional, 2);
+    assert_eq!((conditions(&world), world.charts.writes.len()), before);
+}
+
+#[test]
+fn a_chart_that_is_applied_with_its_repository_is_not_said_to_fail_first() {
+    for (waits, chart_first) in [(0, true), (0, false), (3, false), (15, false)] {
+        let mut world = charted(&files());
+        offers(&mut world, &[offered("alpha", "1.0", 1)]);
+        world.run_for(100);
+        let spec = json!({"name": "alpha", "repository": "corp", "versions": ["1"]});
+        if chart_first {
+            world.applies_chart("Chart", "mine", spec.clone());
+        }
+        corp(&mut world, &json!([]));
+        world.run_for(waits);
+        world.applies_chart("Chart", "mine", spec);
+        world.run_for(2_000);
+        assert_eq!(world.condition("Chart", "mine").0, "success");
+        let told = world.announcements.iter().filter(|told| told.message.contains("Chart mine"));
+        assert_eq!(told.map(|told| told.reason).collect::<Vec<_>>(), ["ChartSynced"], "{waits}");
+    }
+}
