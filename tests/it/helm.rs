@@ -260,15 +260,19 @@ async fn f_a23_an_object_that_is_rendered_twice_is_named_before_anything_is_touc
 #[tokio::test]
 async fn f_a11_a_record_that_fits_no_secret_is_told_before_anything_is_touched() {
     let mut state = 1_u64;
-    let noise: String = (0..1_500_000)
+    // 36 MB that can't be compressed. A record may have 32 parts of a million bytes.
+    let noise: String = (0..4_800_000)
         .map(|_| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
         })
         .collect();
-    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("notes.txt", &noise)]);
+    let names: Vec<String> = (0..10).map(|number| format!("notes-{number}.txt")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (&**name, &*noise)).collect();
+    files.push(("templates/map.yaml", MAP));
+    let world = ReleaseFixture::new(&files);
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
-    assert!(error.message.contains("a Secret holds 1048576"), "{}", error.message);
+    assert!(error.message.contains("at most 32000000 are kept"), "{}", error.message);
     assert!(world.states().await.is_empty() && world.map("web-map").await.is_none());
 }
 
