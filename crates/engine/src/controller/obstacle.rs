@@ -83,7 +83,7 @@ impl Controller {
             return None;
         }
         let differs = |item: &Arc<Item>| {
-            let is_clean = why.is_none() && !status::may_be_stalled(item.object().unwrap_or_default());
+            let is_clean = why.is_none() && !may_be_stalled(item);
             if is_clean { None } else { status::stalled(&value(item), why, now) }
         };
         let change = self.item(key).and_then(differs);
@@ -95,12 +95,18 @@ impl Controller {
         Some(Go::Stop(Pass::Stalling, self.write(cx, vec![patch])))
     }
 
-    /// Goes on after the condition was written. A kind may have no conditions, so one that is refused is not tried again.
+    /// Goes on after the condition was written, or removed. A kind may have no conditions, so one that is refused is not tried
+    /// again; but one that is there has to go when it is true no more.
     pub(super) fn stalled(&mut self, key: &Key, answer: Option<Answer>) -> Go {
-        let is_conflict = failed(answer).is_some_and(|failure| failure.kind == FailureKind::Conflict);
-        if let Some(state) = self.keys.get_mut(key).filter(|_| !is_conflict) {
-            state.obstacle.is_marked = true;
+        let failure = failed(answer);
+        let is_conflict = failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Conflict);
+        let is_there = self.item(key).is_some_and(|item| may_be_stalled(item));
+        let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let is_left = state.obstacle.announced.is_none() && is_there;
+        if let Some(failure) = failure.filter(|_| is_left && !is_conflict) {
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
         }
+        state.obstacle.is_marked |= !is_conflict;
         // What is written is seen soon; the hook is to be shown that.
         Go::Stop(Pass::Idle, Step::Later(UNTIL_SEEN))
     }
@@ -121,4 +127,9 @@ impl Controller {
         let (module, object) = (self.id.hook.scope.module().cloned(), Some(object));
         cx.push(Effect::Announce(Announcement { module, source: None, object, warning, reason, message }));
     }
+}
+
+/// Returns whether an object may have the condition.
+fn may_be_stalled(item: &Item) -> bool {
+    status::may_be_stalled(item.object().unwrap_or_default())
 }

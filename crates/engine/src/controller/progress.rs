@@ -54,10 +54,11 @@ impl Controller {
     }
 
     /// Ends the work on a key whose object could not be written. If somebody else changed it, that is no failure: what is so now
-    /// decides as soon as it is seen, also if it looks as what was refused.
+    /// decides as soon as it is seen, also if it looks as what was refused. Whose answer was lost may be written all the same, so
+    /// what was tried before it is no longer known to be so.
     pub(super) fn refused(&mut self, key: &Key, failure: Failure) -> Go {
         if let Some(state) = self.keys.get_mut(key) {
-            (state.expected, state.finalizer_added_to) = (None, None);
+            (state.expected, state.finalizer_added_to, state.written) = (None, None, None);
         }
         let is_conflict = failure.kind == FailureKind::Conflict;
         let step = if is_conflict { Step::Later(UNTIL_SEEN) } else { Step::Failed(failure) };

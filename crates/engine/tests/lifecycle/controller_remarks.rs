@@ -203,6 +203,22 @@ fn that_a_kind_is_missing_is_a_condition_and_an_event_of_each_object_while_it_la
 }
 
 #[test]
+fn a_condition_whose_removal_is_refused_goes_a_little_later() {
+    let mut plane = ControlPlane::new(&controller(), sites);
+    plane.missing_kinds.insert("Service".to_owned());
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(60);
+    assert_eq!(plane.get("Site", "a").unwrap()["status"]["conditions"][0]["type"], "Stalled");
+    plane.refusals.push_back(Some("the webhook can't be reached"));
+    plane.bring("Service");
+    plane.run_for(20);
+    let site = plane.get("Site", "a").unwrap();
+    assert!(!site["status"].to_string().contains("Stalled"), "{site}");
+    assert_eq!((plane.failures, plane.has_work()), (1, false));
+}
+
+#[test]
 fn a_kind_without_conditions_waits_as_well() {
     let mut plane = ControlPlane::new(&controller(), sites);
     plane.missing_kinds.insert("Service".to_owned());
