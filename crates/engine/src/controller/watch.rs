@@ -61,16 +61,14 @@ impl Watch {
     pub(super) fn list(&mut self, objects: Objects) -> Vec<Concern> {
         self.is_listed = true;
         (self.missing_kind, self.is_refused) = (None, false);
-        let mut changes = self.snapshot.replace(objects.into_iter().collect());
-        changes.extend(self.moved_among(None));
-        self.noted(changes)
+        let changes = self.snapshot.replace(objects.into_iter().collect());
+        self.noted_with_moved(changes, None)
     }
 
     /// Replaces the objects of a namespace.
     pub(super) fn list_namespace(&mut self, namespace: &str, objects: Objects) -> Vec<Concern> {
-        let mut changes = self.snapshot.replace_namespace(namespace, objects);
-        changes.extend(self.moved_among(Some(namespace)));
-        self.noted(changes)
+        let changes = self.snapshot.replace_namespace(namespace, objects);
+        self.noted_with_moved(changes, Some(namespace))
     }
 
     /// Records a change of an object.
@@ -146,6 +144,14 @@ impl Watch {
     pub(super) fn objects(&self, references: &[Reference]) -> Vec<(Key, Arc<Item>)> {
         let object = |key: &Key| Some((key.clone(), Arc::clone(self.snapshot.get(key)?)));
         self.index.get(references).into_iter().filter_map(object).collect()
+    }
+
+    /// Notes the changes that a list of a namespace, or of all, led to, and then those that a filter did not see.
+    fn noted_with_moved(&mut self, changes: Vec<Change>, namespace: Option<&str>) -> Vec<Concern> {
+        let mut concerns = self.noted(changes);
+        let moved = self.moved_among(namespace);
+        concerns.extend(self.noted(moved));
+        concerns
     }
 
     fn noted(&mut self, changes: impl IntoIterator<Item = Change>) -> Vec<Concern> {
