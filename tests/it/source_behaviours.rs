@@ -345,10 +345,10 @@ async fn a33_without_the_kinds_nothing_of_them_is_watched() {
         noted.lock().unwrap().push(request.uri().to_string());
     });
     let (shutdown, ended) = watch::channel(false);
-    let running = tokio::spawn(app::run(world.cluster.around(client, false, ended, &world.options()), drop));
     world.cluster.write("modules/010-base/Chart.yaml", "name: base\nversion: 0.1.0\n");
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: base}\n";
     world.cluster.write("modules/010-base/templates/map.yaml", map);
+    let running = tokio::spawn(app::run(world.cluster.around(client, false, ended, &world.options()), drop));
     world.enable("base", true).await;
     world.cluster.settled("base", |map| !map.is_null()).await;
     assert_eq!(send(&world.cluster.server, Method::GET, SOURCES, &Value::Null).await.0, 404);
