@@ -101,7 +101,7 @@ impl Controller {
                 labels: LabelSelector { match_labels: [label].into(), ..LabelSelector::default() },
                 ..Selection::default()
             };
-            let id = open(cx, Role::Children(index), selection, None);
+            let id = open(cx, Role::Children(index), selection, child.jq_filter.clone());
             children.push(Watch::new(id, child.kind.to_string().into(), About::Children(kind.clone())));
         }
         let mut related = Vec::with_capacity(binding.related.len());

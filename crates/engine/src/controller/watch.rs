@@ -71,14 +71,18 @@ impl Watch {
         self.noted_with_moved(changes, Some(namespace))
     }
 
-    /// Records a change of an object.
+    /// Records a change of an object. A child that comes, and of which the filter says nothing yet, concerns nobody.
     pub(super) fn change(&mut self, key: &Key, is_gone: bool, item: Arc<Item>) -> Vec<Concern> {
+        let is_new_child =
+            matches!(self.about, About::Children(_)) && !is_gone && self.snapshot.get(key).is_none();
+        let is_quiet = is_new_child && item.filter_result() == Some(b"null".as_slice());
         let change = if is_gone {
             self.snapshot.remove(key, Some(item))
         } else {
             self.snapshot.put(key.clone(), item).or_else(|| self.moved(key))
         };
-        self.noted(change)
+        let concerns = self.noted(change);
+        if is_quiet { Vec::new() } else { concerns }
     }
 
     /// Returns the change of an object that is about others now. A filter may not see that.
@@ -178,6 +182,29 @@ mod tests {
             Some(object.to_string().as_bytes().into()),
             data.to_string().as_bytes().into(),
         ))
+    }
+
+    #[test]
+    fn a_child_that_comes_without_a_result_of_its_filter_wakes_nobody_and_is_shown() {
+        let site = ObjectKind { api_version: "example.com/v1".to_owned(), kind: "Site".to_owned() };
+        let about = |is_child: bool| {
+            if is_child { About::Children(site.clone()) } else { About::Related(ParentReference::Owner) }
+        };
+        let owner = json!({"apiVersion": "example.com/v1", "kind": "Site", "name": "a", "uid": "1", "controller": true});
+        let object = json!({"metadata": {"name": "s", "uid": "1", "ownerReferences": [owner]}}).to_string();
+        let item =
+            |result: &str| Arc::new(Item::filtered(Some(object.as_bytes().into()), result.as_bytes().into()));
+        let key = Key::new("ns", "s");
+        let mut watch = Watch::new(MonitorId::new(1), "secrets".into(), about(true));
+        assert!(watch.change(&key, false, item("null")).is_empty());
+        assert_eq!(watch.objects(&[Reference::Uid("1".into())]).len(), 1);
+        // All else wakes: a result, none any more, and the end.
+        assert_eq!(watch.change(&key, false, item("true")).len(), 1);
+        assert_eq!(watch.change(&key, false, item("null")).len(), 1);
+        assert_eq!(watch.change(&key, true, item("null")).len(), 1);
+        // What is no child is not made by the hook: that it is there is news.
+        let mut watch = Watch::new(MonitorId::new(1), "secrets".into(), about(false));
+        assert_eq!(watch.change(&key, false, item("null")).len(), 1);
     }
 
     #[test]

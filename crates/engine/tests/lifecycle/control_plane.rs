@@ -255,7 +255,7 @@ impl ControlPlane {
         }
         let objects =
             self.objects.iter().filter(|((of, _), object)| *of == kind && is_selected(&spec, object));
-        let objects = objects.map(|((_, key), object)| (key.clone(), item(object))).collect();
+        let objects = objects.map(|((_, key), object)| (key.clone(), item(&spec, object))).collect();
         self.come_next(Event::Listed { lists: vec![(monitor, objects)] });
     }
 
@@ -449,9 +449,8 @@ impl ControlPlane {
         let (seeing, losing): (Vec<_>, Vec<_>) = watching.partition(|(_, spec)| is_selected(spec, object));
         let losing =
             losing.into_iter().filter(|(_, spec)| known.is_some_and(|known| is_selected(spec, known)));
-        let items = |monitors: Vec<MonitorId>| monitors.into_iter().map(|id| (id, item(object))).collect();
-        let losing = items(losing.map(|(id, _)| *id).collect());
-        let seeing = items(seeing.into_iter().map(|(id, _)| *id).collect());
+        let losing = losing.map(|(id, spec)| (*id, item(spec, object))).collect();
+        let seeing = seeing.into_iter().map(|(id, spec)| (*id, item(spec, object))).collect();
         self.tell_all(key, true, losing);
         self.tell_all(key, is_gone, seeing);
     }
@@ -487,8 +486,16 @@ impl ControlPlane {
     }
 }
 
-fn item(object: &Value) -> Arc<Item> {
-    Arc::new(Item::unfiltered(object.to_string().as_bytes().into(), true))
+/// Returns an object as a watch shows it. A filter is a path, `.status.ready`.
+fn item(spec: &MonitorSpec, object: &Value) -> Arc<Item> {
+    let text = object.to_string();
+    Arc::new(match &spec.jq_filter {
+        None => Item::unfiltered(text.as_bytes().into(), true),
+        Some(path) => {
+            let result = object.pointer(&path.replace('.', "/")).unwrap_or(&Value::Null).to_string();
+            Item::filtered(Some(text.as_bytes().into()), result.as_bytes().into())
+        }
+    })
 }
 
 fn is_selected(spec: &MonitorSpec, object: &Value) -> bool {

@@ -101,3 +101,36 @@ fn after_a_run_a_key_rests_as_long_as_that_took_but_for_its_own_changes() {
     // What was waited with is seen by that run.
     assert_eq!(runs(plane.run_for(10)), 0);
 }
+
+#[test]
+fn of_a_child_with_a_filter_only_what_that_sees_wakes_its_object() {
+    const FILTERED: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, children: [\
+        {apiVersion: v1, kind: ConfigMap, jqFilter: .spec}, {apiVersion: v1, kind: Service}]}]";
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", FILTERED), sites);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": ["m"], "services": ["s"], "text": "x"}));
+    plane.run_for(10);
+    let change = |plane: &mut ControlPlane, kind: &str, name: &str, field: &str| {
+        let address = (kind.to_owned(), Key::new("ns", name));
+        let mut object = plane.objects.get(&address).unwrap().clone();
+        object[field] = json!({"text": "by hand"});
+        plane.put(&address, object);
+        let told = plane.run_for(10);
+        told.iter().filter(|line| line.starts_with("Reconcile")).count()
+    };
+    assert_eq!(change(&mut plane, "Service", "s", "status"), 1);
+    assert_eq!(change(&mut plane, "ConfigMap", "m", "status"), 0);
+    // What the filter sees is as it should be again.
+    assert!(change(&mut plane, "ConfigMap", "m", "spec") >= 1);
+    assert_eq!(plane.get("ConfigMap", "m").unwrap()["spec"], json!({"text": "x"}));
+    // One that is gone is made again, whatever the filter sees.
+    plane.delete("ConfigMap", &Key::new("ns", "m"));
+    plane.run_for(10);
+    assert_eq!(plane.get("ConfigMap", "m").unwrap()["metadata"]["deletionTimestamp"], Value::Null);
+    // The hook is shown a child as it is, not as the filter saw it last.
+    assert_eq!(change(&mut plane, "ConfigMap", "m", "status"), 0);
+    site(&mut plane, "a", json!({"maps": ["m"], "services": [], "text": "y"}));
+    plane.run_for(10);
+    assert_eq!(plane.get("ConfigMap", "m").unwrap()["spec"], json!({"text": "y"}));
+    assert_eq!(plane.children("a"), ["m"]);
+}

@@ -55,8 +55,9 @@ fn read_child(mut item: Fields<'_>) -> ChildKind {
     };
     let update = item.word("update", &["InPlace", "Recreate", "OnDelete"]);
     let update = update.and_then(|word| word.parse().ok()).unwrap_or_default();
+    let jq_filter = item.string("jqFilter").filter(|filter| !filter.is_empty());
     item.finish();
-    ChildKind { kind, update }
+    ChildKind { kind, update, jq_filter }
 }
 
 fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
@@ -132,17 +133,23 @@ pub(super) fn check(spec: &HookSpec, report: &Report, compile: Compile<'_>) {
                 "queue is invalid: keys have a queue of their own, and can't be in main".to_owned(),
             );
         }
-        check_children(binding, &path.key("children"), &note);
+        check_children(binding, &path.key("children"), &note, compile);
         check_related(binding, &path.key("related"), &note, compile);
     }
 }
 
-fn check_children(binding: &ReconcileBinding, path: &Path, note: &dyn Fn(&Path, String)) {
+fn check_children(
+    binding: &ReconcileBinding,
+    path: &Path,
+    note: &dyn Fn(&Path, String),
+    compile: Compile<'_>,
+) {
     check_count(binding.children.len(), path, note);
     let mut kinds = BTreeSet::new();
     for (index, child) in binding.children.iter().enumerate() {
         let path = path.item(index);
         check_kind(&child.kind, &|key, problem| note(&path.key(key), problem));
+        check_filter(child.jq_filter.as_deref(), &path, note, compile);
         let same =
             |other: &ObjectKind| (other.group(), &other.kind) == (child.kind.group(), &child.kind.kind);
         if same(&binding.kind()) {
@@ -168,9 +175,7 @@ fn check_related(
             note(&path.key("name"), problem);
         }
         check_selection(&related.selection, &|key, problem| note(&path.key(key), problem));
-        if let Some(Err(problem)) = related.jq_filter.as_deref().map(compile) {
-            note(&path.key("jqFilter"), format!("jqFilter is invalid: {problem}"));
-        }
+        check_filter(related.jq_filter.as_deref(), &path, note, compile);
         let (key, reference) = match &related.parent {
             ParentReference::Annotation(key) => ("parentAnnotation", key),
             ParentReference::Label(key) => ("parentLabel", key),
@@ -179,6 +184,12 @@ fn check_related(
         if let Some(problem) = selector::problem_of_key(reference) {
             note(&path.key(key), format!("{key} is invalid: {problem}"));
         }
+    }
+}
+
+fn check_filter(filter: Option<&str>, path: &Path, note: &dyn Fn(&Path, String), compile: Compile<'_>) {
+    if let Some(Err(problem)) = filter.map(compile) {
+        note(&path.key("jqFilter"), format!("jqFilter is invalid: {problem}"));
     }
 }
 

@@ -88,6 +88,8 @@ pub struct ChildKind {
     pub kind: ObjectKind,
     /// How a child of it changes.
     pub update: Update,
+    /// The filter whose result has to change for a child to wake its parent; `None` if any change does.
+    pub jq_filter: Option<String>,
 }
 
 /// How a child changes that differs from what it should be.

@@ -190,3 +190,20 @@ fn programs_that_do_not_compile_are_told_with_the_other_mistakes_of_their_sectio
         assert!(found.starts_with("1 error") && found.contains("[0] jqFilter"), "{text}: {found}");
     }
 }
+
+#[test]
+fn programs_of_a_reconcile_binding_that_do_not_compile_are_told_with_their_place() {
+    let site = "configVersion: v1\nreconcile:\n- apiVersion: example.com/v1\n  kind: Site\n";
+    let child = problem(&format!("{site}  children:\n  - {{apiVersion: v1, kind: Pod, jqFilter: '.a |'}}\n"));
+    assert!(
+        child.contains("invalid reconcile config [0]: jqFilter is invalid: unexpected end (line 6,"),
+        "{child}"
+    );
+    let related = problem(&format!(
+        "{site}  related:\n  - {{apiVersion: v1, kind: Pod, ownerOf: true, jqFilter: '.a |'}}\n"
+    ));
+    assert!(
+        related.contains("invalid reconcile config [0]: jqFilter is invalid: unexpected end (line 6,"),
+        "{related}"
+    );
+}

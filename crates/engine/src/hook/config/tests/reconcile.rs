@@ -35,7 +35,7 @@ reconcile:
   concurrency: 5
   children:
   - {apiVersion: v1, kind: ConfigMap}
-  - {apiVersion: apps/v1, kind: Deployment, update: Recreate}
+  - {apiVersion: apps/v1, kind: Deployment, update: Recreate, jqFilter: .status}
   related:
   - {apiVersion: v1, kind: Secret, parentAnnotation: example.com/site}
   - {name: pods, apiVersion: v1, kind: Pod, parentLabel: site}
@@ -45,11 +45,17 @@ reconcile:
     let binding = &spec.reconciles[0];
     assert_eq!(binding.queue.as_ref().map(crate::QueueName::as_str), Some("sites"));
     assert_eq!((binding.concurrency, binding.finalizer.as_deref()), (5, Some("example.com/site")));
-    let children: Vec<_> =
-        binding.children.iter().map(|child| (child.kind.to_string(), child.update)).collect();
+    let children: Vec<_> = binding
+        .children
+        .iter()
+        .map(|child| (child.kind.to_string(), child.update, child.jq_filter.as_deref()))
+        .collect();
     assert_eq!(
         children,
-        [("ConfigMap".to_owned(), Update::InPlace), ("Deployment.apps".to_owned(), Update::Recreate)]
+        [
+            ("ConfigMap".to_owned(), Update::InPlace, None),
+            ("Deployment.apps".to_owned(), Update::Recreate, Some(".status")),
+        ]
     );
     let related: Vec<_> = binding.related.iter().map(|one| (one.name.as_str(), one.parent.clone())).collect();
     assert_eq!(
