@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use addon_operator::config::Environment;
+
 /// What bash 4.4 does not have, as regular expressions.
 const NEWER: &[&str] = &[
     "EPOCHSECONDS",
@@ -26,10 +28,21 @@ const NEWER: &[&str] = &[
 ];
 
 fn passes(bash: &str) {
+    passes_in(&mut Command::new("bash"), bash);
+}
+
+/// Runs the script in the environment of this command. Returns what it printed.
+fn passes_in(command: &mut Command, bash: &str) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/hook/shell/test.sh");
-    let output = Command::new("bash").arg(script).arg(bash).output().unwrap();
+    let output = command.arg(script).arg(bash).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains(" 0 failed "), "{text}");
+    text.into_owned()
+}
+
+/// Says on the standard error what is not tested here. Not by a macro, whose output is shown for tests that fail only.
+fn left_out(what: &str) {
+    std::io::stderr().write_all(format!("LEFT OUT: {what}\n").as_bytes()).unwrap();
 }
 
 #[test]
@@ -41,14 +54,35 @@ fn the_shell_framework_passes_its_own_tests() {
 #[test]
 fn the_shell_framework_passes_its_own_tests_under_an_old_bash() {
     let Ok(version) = Command::new("bash-4.4").arg("--version").output() else {
-        // Not by a macro, whose output is shown for tests that fail only.
-        let said = "LEFT OUT: there is no bash-4.4, the shell framework is not tested under it\n";
-        std::io::stderr().write_all(said.as_bytes()).unwrap();
-        return;
+        return left_out("there is no bash-4.4, the shell framework is not tested under it");
     };
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     assert!(version.contains("version 4.4."), "{version}");
     passes("bash-4.4");
+}
+
+/// Which jq the system has is not known here: `.ci/run` says which of the two is missing.
+#[test]
+fn the_shell_framework_passes_its_own_tests_with_jq_1_6_and_1_7() {
+    let path = Environment::of_process().text("PATH").unwrap_or_default().to_owned();
+    for version in ["1.6", "1.7"] {
+        let is_it = |program: &Path| {
+            let said = Command::new(program).arg("--version").output();
+            said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).starts_with(&format!("jq-{version}")))
+        };
+        let named = [format!("jq-{version}"), "jq".to_owned()];
+        let mut places =
+            std::env::split_paths(&path).flat_map(|dir| named.each_ref().map(|name| dir.join(name)));
+        let Some(program) = places.find(|program| is_it(program)) else {
+            left_out(&format!("there is no jq-{version}, the shell framework is not tested with it"));
+            continue;
+        };
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(program, dir.path().join("jq")).unwrap();
+        let first = format!("{}:{path}", dir.path().display());
+        let text = passes_in(Command::new("bash").env("PATH", first), "bash");
+        assert!(text.contains(&format!("jq-{version}")), "{text}");
+    }
 }
 
 #[test]

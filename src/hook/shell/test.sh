@@ -641,6 +641,41 @@ HOOK
 {"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"DeleteInBackground"}' "$(< objects.json)"
 }
 
+test_a_program_says_metrics_beside_operations_in_one_process() {
+  contexts '[{"binding":"site","children":{},"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  : > objects.json
+  : > metrics.json
+  export KUBERNETES_PATCH_PATH=${PWD}/objects.json METRICS_PATH=${PWD}/metrics.json
+  hook <<'HOOK'
+__on_reconcile::site() {
+  reconcile::jq '{children: []}, {metric: {name: "a", action: "set", value: 1, labels: {b: "}\n"}}}, ($object | gone)'
+  patch::jq '{metric: {name: "c", action: "set", value: 2}}, (.object | create_once)'
+  patch::jq 'empty'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  equal result '{"children":[]}' "$(< result.json)"
+  equal operations '"DeleteInBackground" "CreateIfNotExists"' "$(jq -c .operation objects.json | tr '\n' ' ' | sed 's/ $//')"
+  equal metrics '["a",1,{"b":"}\n"}] ["c",2,null]' "$(jq -c '[.name, .value, .labels]' metrics.json | tr '\n' ' ' | sed 's/ $//')"
+}
+
+test_which_function_runs_is_asked_of_the_operator() {
+  contexts '[{"binding":"a","type":"Schedule"},{"binding":"onStartup"}]'
+  printf '#!/bin/sh\n[ "$1 $2" = "hook jq" ] || exit 9\nshift 2\necho asked >> "%s/asked"\nexec jq "$@"\n' "${PWD}" > operator
+  chmod +x operator
+  hook <<'HOOK'
+__on_schedule::a() { echo schedule; }
+__on_startup() { echo startup; }
+hook::run "$@"
+HOOK
+  ADDON_OPERATOR_BINARY=${PWD}/operator run
+  ok $'schedule\nstartup'
+  equal asked asked "$(< asked)"
+}
+
 failed=0 count=0
 for name in $(declare -F | sed -n 's/^declare -f \(test_.*\)/\1/p'); do
   directory=$(mktemp -d)

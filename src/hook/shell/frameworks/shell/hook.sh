@@ -46,7 +46,7 @@ hook::run() {
   fi
   local -a lines
   local plan
-  plan=$(context::global::jq -r "${HOOK_JQ_HANDLERS}")
+  plan=$(path::_own_jq -r "${HOOK_JQ_HANDLERS}" "${BINDING_CONTEXT_PATH:?}")
   mapfile -t lines <<< "${plan}"
   CONTEXT_LENGTH=$(( ${#plan} == 0 ? 0 : (${#lines[@]} + 3) / 4 ))
   for (( BINDING_CONTEXT_CURRENT_INDEX = 0; BINDING_CONTEXT_CURRENT_INDEX < CONTEXT_LENGTH; BINDING_CONTEXT_CURRENT_INDEX++ )); do

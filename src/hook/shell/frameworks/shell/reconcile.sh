@@ -53,7 +53,21 @@ def status($living): . as $status | if _within($living.status) then empty
     mergePatch: {status: $status}} end;
 '
 
-# Runs a program of jq over the current context. Its first result is what should be, all others are operations on objects.
+# Sends each of these results where it belongs: {"metric": …} to the metrics, all others to the operations on objects.
+patch::_send() {
+  local result
+  local -a operations=() metrics=()
+  for result in "$@"; do
+    case ${result} in
+      '{"metric":'*) metrics+=("${result:10:${#result} - 11}") ;;
+      *) operations+=("${result}") ;;
+    esac
+  done
+  (( ${#operations[@]} == 0 )) || printf '%s\n' "${operations[@]}" >> "${KUBERNETES_PATCH_PATH:?}"
+  (( ${#metrics[@]} == 0 )) || printf '%s\n' "${metrics[@]}" >> "${METRICS_PATH:?}"
+}
+
+# Runs a program of jq over the current context. Its first result is what should be, all others are operations on objects, or metrics.
 reconcile::jq() {
   local program=${!#}
   local -a results
@@ -63,16 +77,20 @@ reconcile::jq() {
   mapfile -t results < "${RECONCILE_RESULT_PATH}"
   if (( ${#results[@]} > 1 )); then
     printf '%s\n' "${results[0]}" > "${RECONCILE_RESULT_PATH}"
-    printf '%s\n' "${results[@]:1}" >> "${KUBERNETES_PATCH_PATH:?}"
+    patch::_send "${results[@]:1}"
   fi
 }
 
-# Runs a program of jq over the current context. Each result is an operation on an object.
+# Runs a program of jq over the current context. Each result is an operation on an object, or a metric.
 patch::jq() {
-  local program=${!#}
-  path::_own_jq -c "${@:1:$# - 1}" \
+  local program=${!#} output
+  local -a results
+  output=$(path::_own_jq -c "${@:1:$# - 1}" \
     ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" \
-    "${BINDING_CONTEXT_PATH:?}" >> "${KUBERNETES_PATCH_PATH:?}"
+    "${BINDING_CONTEXT_PATH:?}")
+  [[ -n ${output} ]] || return 0
+  mapfile -t results <<< "${output}"
+  patch::_send "${results[@]}"
 }
 
 # Runs the only context of a reconcile binding without a process for that. Fails if there is no function for it.
