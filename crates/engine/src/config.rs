@@ -149,7 +149,7 @@ impl Default for Config {
             extenders: Extenders::default(),
             retry_delay: Duration::from_secs(5),
             retry_max_delay: Duration::ZERO,
-            longest_rest: Duration::from_millis(100),
+            longest_rest: Duration::from_millis(500),
             seed: 0,
             on_module_failure: OnModuleFailure::default(),
             module_concurrency: 1,
