@@ -168,7 +168,7 @@ impl World {
 }
 
 /// Collects all states of the objects of a kind of the example from now on.
-async fn states(world: &World, kind: &str, namespace: &str) -> Arc<Mutex<Vec<Value>>> {
+pub(crate) async fn states(world: &World, kind: &str, namespace: &str) -> Arc<Mutex<Vec<Value>>> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("hypershift.openshift.io", "v1alpha1", kind));
     let api: Api<DynamicObject> = Api::namespaced_with(world.cluster.client(), namespace, &resource);
     let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();

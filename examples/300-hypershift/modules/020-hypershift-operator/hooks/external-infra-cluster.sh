@@ -17,6 +17,8 @@ reconcile:
     apiVersion: hypershift.openshift.io/v1alpha1
     kind: HostedControlPlane
     parentLabel: hypershift.openshift.io/infrastructure
+    # What else a control plane says of itself does not matter here.
+    jqFilter: .status | [.ready, .controlPlaneEndpoint]
 CONFIG
 }
 

@@ -13,47 +13,24 @@ reconcile:
   queue: hosted-cluster
   concurrency: 4
   children:
-  - {apiVersion: v1, kind: Namespace}
+  # What else changes in a child does not matter to its cluster.
+  - {apiVersion: v1, kind: Namespace, jqFilter: "[.metadata.deletionTimestamp, .metadata.labels, .metadata.annotations]"}
   - {apiVersion: v1, kind: Secret}
-  - {apiVersion: apps/v1, kind: Deployment}
-  - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: Cluster, update: OnDelete}
-  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedControlPlane}
-  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: ExternalInfraCluster}
-  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, update: OnDelete}
+  - {apiVersion: apps/v1, kind: Deployment, jqFilter: "[.spec, .metadata.labels, .metadata.annotations]"}
+  - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: Cluster, update: OnDelete, jqFilter: .status}
+  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedControlPlane, jqFilter: "[.spec, .status, .metadata.labels, .metadata.annotations]"}
+  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: ExternalInfraCluster, jqFilter: "[.spec, .metadata.labels, .metadata.annotations]"}
+  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, update: OnDelete, jqFilter: .metadata.uid}
   related:
-  - {name: secrets, apiVersion: v1, kind: Secret, namedBy: [spec.pullSecret.name, spec.sshKey.name, spec.providerCreds.name]}
-  - {name: kubeconfigs, apiVersion: v1, kind: Secret, parentAnnotation: hypershift.openshift.io/cluster}
+  - {name: secrets, apiVersion: v1, kind: Secret, namedBy: [spec.pullSecret.name, spec.sshKey.name, spec.providerCreds.name], jqFilter: "[.type, .data]"}
+  - {name: kubeconfigs, apiVersion: v1, kind: Secret, parentAnnotation: hypershift.openshift.io/cluster, jqFilter: "[.type, .data]"}
   - {name: pools, apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, parentAnnotation: hypershift.openshift.io/cluster, jqFilter: .metadata.name}
 CONFIG
 }
 
 __on_reconcile::hosted-cluster() {
-  reconcile::jq --slurpfile values "${VALUES_PATH}" '
-    $object.spec as $spec | $object.status as $status | $object.metadata.name as $name | $object.metadata.namespace as $home
-    | ("\($home)-\($name)" | gsub("\\."; "-")) as $space | "hypershift.openshift.io/v1alpha1" as $api
-    | ($spec.infraID // $status.infraID // ($object.metadata.uid | hashed($name[0:20]; 30))) as $infra
-    | $values[0].global.hypershift.releases[$spec.release.image] as $release
-    | ($object.metadata.annotations["hypershift.openshift.io/infra-id"] // "" | split(" ")) as [$given, $holder]
-    | ($spec.pausedUntil // "false" | if . == "true" then infinite else (try fromdateiso8601 catch 0) - now end) as $pause
-    | [["pullSecret", "pull-secret"], ["sshKey", "ssh-key"], ["providerCreds", "provider-creds"] | select($spec[.[0]])] as $secrets
-    | def within($version; $kind; $named): child($version; $kind; $named) | .metadata += {namespace: $space, annotations: {"hypershift.openshift.io/cluster": "\($home)/\($name)"}};
-      def living: . as $one | $context.children | to_entries[] | select(.key | split(".")[0] == $one.kind) | .value
-        | .[$one.metadata.name] // .["\($one.metadata.namespace)/\($one.metadata.name)"];
-      def valid: condition("ValidConfiguration", "ReconciliationActive"; true; "AsExpected"; "");
-      def lacks($reason; $what): condition("Available"; false; $reason; "waits for \($what | ltrimstr("waits for "))");
-      def operates: {app: .metadata.name} as $labels | .metadata.annotations["hypershift.openshift.io/release-image"] = $spec.release.image
-        | (select(.metadata.name == "control-plane-operator") | .metadata.labels) = {"hypershift.openshift.io/control-plane": $name} | .spec = {replicas: 1, selector: {matchLabels: $labels},
-        template: {metadata: {labels: $labels}, spec: {containers: [{name: "operator", image: $release.image}]}}};
-      def rolled($done): (. // []) | if (.[0].image // "") == $spec.release.image then . else
-          [{state: "Partial", version: $release.version, image: $spec.release.image, startedTime: (now | todate)}] + .[0:9] end
-        | if $done and .[0].state == "Partial" then .[0] += {state: "Completed", completionTime: (now | todate)} else . end;
-    [$secrets[] | $spec[.[0]].name | select($context.related.secrets[.] == null)] as $missing
-    | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
-       elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
-       elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
-       elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"]
-       else null end) as $wrong
-    | [{apiVersion: "v1", kind: "Namespace", metadata: {name: $space, labels: {"hypershift.openshift.io/hosted-control-plane": "true"}}},
+  reconcile::jq --slurpfile values "${VALUES_PATH}" "$(< "${HOOK_DIR}/../lib/hosted-cluster.jq")"'
+    [{apiVersion: "v1", kind: "Namespace", metadata: {name: $space, labels: {"hypershift.openshift.io/hosted-control-plane": "true"}}},
        ($secrets[] as [$field, $copy] | $context.related.secrets[$spec[$field].name] | select(.)
         | child("v1"; "Secret"; $copy) + {type, data} | .metadata.namespace = $space),
        (within("apps/v1"; "Deployment"; "control-plane-operator", "cluster-api", "capi-provider") | operates),

@@ -13,8 +13,8 @@ reconcile:
   queue: node-pool
   concurrency: 4
   children:
-  - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: MachineSet}
-  - {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4, kind: SimMachineTemplate}
+  - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: MachineSet, jqFilter: "[.spec, .status, .metadata.labels, .metadata.annotations]"}
+  - {apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4, kind: SimMachineTemplate, jqFilter: "[.spec, .metadata.labels, .metadata.annotations]"}
   related:
   - name: clusters
     apiVersion: hypershift.openshift.io/v1alpha1

@@ -16,36 +16,30 @@ reconcile:
   - {apiVersion: v1, kind: Service}
   - {apiVersion: v1, kind: Secret}
   - {apiVersion: v1, kind: ConfigMap}
-  - {apiVersion: apps/v1, kind: Deployment}
+  - apiVersion: apps/v1
+    kind: Deployment
+    # Nothing is to be done before a component is up, and again when it is not any more.
+    jqFilter: if .status.availableReplicas > 0 and .status.observedGeneration == .metadata.generation then [.spec, .metadata.labels] else null end
   related:
   - name: operators
     apiVersion: apps/v1
     kind: Deployment
     labelSelector: {matchExpressions: [{key: hypershift.openshift.io/control-plane, operator: Exists}]}
     parentLabel: hypershift.openshift.io/control-plane
+    jqFilter: .metadata.annotations["hypershift.openshift.io/release-image"]
   - name: authorities
     apiVersion: v1
     kind: ConfigMap
     labelSelector: {matchExpressions: [{key: hypershift.openshift.io/hosted-ca, operator: Exists}]}
     parentLabel: hypershift.openshift.io/hosted-ca
+    jqFilter: .data
 CONFIG
   # An operator in the namespace of a control plane looks after that one only.
   [[ -z ${HOSTED_CONTROL_PLANE_NAMESPACE:-} ]] || echo "  namespace: {nameSelector: {matchNames: [${HOSTED_CONTROL_PLANE_NAMESPACE}]}}"
 }
 
 __on_reconcile::hosted-control-plane() {
-  reconcile::jq --slurpfile values "${VALUES_PATH}" '
-    $object.metadata as $its | $values[0].global.hypershift.releases[$object.spec.releaseImage] as $release
-    | ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator"] as $components
-    | ["WaitingForEtcd", "WaitingForKubeAPIServer", "WaitingForComponents", "WaitingForComponents", "WaitingForComponents"] as $reasons
-    | def image: $context.children["Deployment.apps"][.].spec.template.spec.containers[0].image;
-      def up: image == $release.image and ($context.children["Deployment.apps"][.] | (.status.availableReplicas // 0) > 0
-        and (.status.observedGeneration // 0) >= .metadata.generation);
-      def runs($image): {app: .metadata.name} as $labels | .spec = {replicas: 1, selector: {matchLabels: $labels},
-        template: {metadata: {labels: $labels}, spec: {containers: [{name: "component", image: $image}]}}}
-        | if .metadata.name != "kube-controller-manager" then . else .spec.template.spec |= (
-            .volumes = [{name: "ca-bundle", configMap: {name: "kube-controller-manager-ca-bundle"}}]
-            | .containers[0].volumeMounts = [{name: "ca-bundle", mountPath: "/etc/kubernetes/ca"}]) end;
+  reconcile::jq --slurpfile values "${VALUES_PATH}" "$(< "${HOOK_DIR}/../lib/components.jq")"'
     [$components | to_entries[] | select(.value | up | not) | .key] as $down
     | ($context.children.Service["kube-apiserver"].spec.clusterIP // "") as $host
     | {host: $host, port: 6443} as $endpoint

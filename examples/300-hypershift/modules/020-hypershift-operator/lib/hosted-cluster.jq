@@ -1,0 +1,32 @@
+# What is known of a HostedCluster, and the words in which its hook says what should be.
+$object.spec as $spec | $object.status as $status | $object.metadata.name as $name | $object.metadata.namespace as $home
+| ("\($home)-\($name)" | gsub("\\."; "-")) as $space | "hypershift.openshift.io/v1alpha1" as $api
+| ($spec.infraID // $status.infraID // ($object.metadata.uid | hashed($name[0:20]; 30))) as $infra
+| $values[0].global.hypershift.releases[$spec.release.image] as $release
+| ($object.metadata.annotations["hypershift.openshift.io/infra-id"] // "" | split(" ")) as [$given, $holder]
+| ($spec.pausedUntil // "false" | if . == "true" then infinite else (try fromdateiso8601 catch 0) - now end) as $pause
+| [["pullSecret", "pull-secret"], ["sshKey", "ssh-key"], ["providerCreds", "provider-creds"] | select($spec[.[0]])] as $secrets
+| [$secrets[] | $spec[.[0]].name | select($context.related.secrets[.] == null)] as $missing
+| (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
+   elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
+   elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
+   elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"]
+   else null end) as $wrong
+|
+# An object in the namespace of the control plane, which names its cluster.
+def within($version; $kind; $named): child($version; $kind; $named)
+  | .metadata += {namespace: $space, annotations: {"hypershift.openshift.io/cluster": "\($home)/\($name)"}};
+# A child as it is; nothing if it is not there.
+def living: . as $one | $context.children | to_entries[] | select(.key | split(".")[0] == $one.kind) | .value
+  | .[$one.metadata.name] // .["\($one.metadata.namespace)/\($one.metadata.name)"];
+# One of the operators of the control plane, of the release of its cluster.
+def operates: {app: .metadata.name} as $labels | .metadata.annotations["hypershift.openshift.io/release-image"] = $spec.release.image
+  | (select(.metadata.name == "control-plane-operator") | .metadata.labels) = {"hypershift.openshift.io/control-plane": $name}
+  | .spec = {replicas: 1, selector: {matchLabels: $labels},
+      template: {metadata: {labels: $labels}, spec: {containers: [{name: "operator", image: $release.image}]}}};
+# The history of releases, the last one first.
+def rolled($done): (. // []) | if (.[0].image // "") == $spec.release.image then . else
+    [{state: "Partial", version: $release.version, image: $spec.release.image, startedTime: (now | todate)}] + .[0:9] end
+  | if $done and .[0].state == "Partial" then .[0] += {state: "Completed", completionTime: (now | todate)} else . end;
+def valid: condition("ValidConfiguration", "ReconciliationActive"; true; "AsExpected"; "");
+def lacks($reason; $what): condition("Available"; false; $reason; "waits for \($what | ltrimstr("waits for "))");
