@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The global hooks or their schemas can't be used.
-    #[error("{0}")]
+    #[error("{}", with_advice(.0))]
     Global(Failure),
     /// A directory has a name that no module can have.
     #[error("{path}: {message}")]
@@ -36,4 +36,10 @@ pub enum LoadError {
         /// What is wrong, and where.
         message: String,
     },
+}
+
+/// Returns what went wrong, and what to do next.
+fn with_advice(failure: &Failure) -> String {
+    let advice = failure.advice.as_deref();
+    advice.map_or_else(|| failure.to_string(), |advice| format!("{failure}; {advice}"))
 }

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::in_process::{Cluster, Operator};
-use crate::support::program::get as http_get;
+use crate::support::program::{Workspace, get as http_get, hook};
 use crate::support::server::{get, ok};
 
 /// The kind `Website`.
@@ -240,4 +240,23 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
     assert!((value("reconcile_keys") - 6.0).abs() < 0.1, "{metrics}");
     assert!(value("reconcile_failures_total") >= 5.0 && value("reconcile_seconds_count") >= 6.0, "{metrics}");
     world.operator.stop().await;
+}
+
+#[test]
+fn two_global_hooks_with_one_finalizer_refuse_the_start() {
+    let world = Workspace::new();
+    let site = |name: &str| {
+        format!(
+            r#""reconcile": [{{"name": "{name}", "apiVersion": "example.com/v1", "kind": "Site", "finalizer": "example.com/site"}}]"#
+        )
+    };
+    world.write("global-hooks/a.sh", &hook(&site("one"), "true"));
+    world.write("global-hooks/b.sh", &hook(&site("two"), "true"));
+    let (code, text) = world.ask(&["dev", "--once", "--state-dir", "state", "--prometheus-listen-port", "0"]);
+    let says = ["global/b.sh has the same finalizer", "hook global/a.sh", "a finalizer of its own"];
+    assert!(code == 2 && says.iter().all(|part| text.contains(part)), "exit {code}: {text}");
+    // With finalizers of their own both are taken.
+    world.write("global-hooks/b.sh", &hook(&site("two").replace("com/site", "com/other"), "true"));
+    let (code, text) = world.ask(&["dev", "--once", "--state-dir", "state", "--prometheus-listen-port", "0"]);
+    assert_eq!(code, 0, "{text}");
 }
