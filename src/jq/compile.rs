@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use jaq_core::compile::Undefined;
 use jaq_core::load::lex::{Lexer, Token};
 use jaq_core::load::parse::{Def, Parser, Term};
 use jaq_core::load::{self, Arena, File, Loader};
@@ -80,7 +81,10 @@ impl Filter {
         let compiled = compiled.map_err(|errors| {
             let undefined = errors.into_iter().flat_map(|(_, errors)| errors).next();
             JqError::Syntax(undefined.map_or_else(String::new, |(name, kind)| {
-                format!("{} {name} is not defined{}", kind.as_str(), position(&text, name))
+                // One of that name may be defined with another number of arguments.
+                let arity =
+                    if let Undefined::Filter(arity) = kind { format!("/{arity}") } else { String::new() };
+                format!("{} {name}{arity} is not defined{}", kind.as_str(), position(&text, name))
             }))
         })?;
         Ok(Self { compiled, text: text.into(), only_picks })

@@ -531,3 +531,15 @@ async fn a_thread_is_free_again_after_a_filter_that_passed_a_limit() {
         assert_eq!(outcome.is_ok(), text == ".", "{text}: {outcome:?}");
     }
 }
+
+#[test]
+fn a_function_that_is_not_defined_is_named_with_its_arguments_and_its_line() {
+    let said = |filter: &str| Filter::compile(filter).unwrap_err().to_string();
+    let text = said("def greet($name; $word): 1;\n  greet(\"a\")");
+    assert!(text.ends_with("filter greet/1 is not defined at line 2, column 3"), "{text}");
+    assert!(
+        said("$nobody").ends_with("variable $nobody is not defined at line 1, column 1"),
+        "{}",
+        said("$nobody")
+    );
+}

@@ -618,6 +618,22 @@ HOOK
   [[ ${status} != 0 ]] || equal status 'not 0' "${status}"
 }
 
+test_an_error_of_a_program_names_its_line() {
+  reconcile_result
+  contexts '[{"binding":"site","children":{},"object":{},"related":{},"type":"Reconcile"}]'
+  local call
+  for call in reconcile::jq patch::jq; do
+    hook <<HOOK
+__on_reconcile::site() { ${call} '{} |
+
+    nothing_of_this_name'; }
+hook::run "\$@"
+HOOK
+    run
+    [[ ${status} != 0 && ${err} == *'line 3'* ]] || equal "${call}" "line 3" "${err}"
+  done
+}
+
 test_operations_on_objects_are_written_only_if_they_change_something() {
   contexts '[{"binding":"a","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n","finalizers":["x/y"]},
     "spec":{"a":1,"b":[1]},"status":{"ready":true}}}]'

@@ -69,10 +69,11 @@ patch::_send() {
 
 # Runs a program of jq over the current context. Its first result is what should be, all others are operations on objects, or metrics.
 reconcile::jq() {
-  local program=${!#}
+  local program=${!#} functions="${RECONCILE_JQ_FUNCTIONS}${PATCH_JQ_FUNCTIONS}"
   local -a results
+  # On one line, so that errors name the lines of the program.
   path::_own_jq -c "${@:1:$# - 1}" \
-    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${RECONCILE_JQ_FUNCTIONS} ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" \
+    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${functions//$'\n'/ } (${program}"$'\n'")" \
     "${BINDING_CONTEXT_PATH:?}" > "${RECONCILE_RESULT_PATH:?}"
   mapfile -t results < "${RECONCILE_RESULT_PATH}"
   if (( ${#results[@]} > 1 )); then
@@ -86,7 +87,7 @@ patch::jq() {
   local program=${!#} output
   local -a results
   output=$(path::_own_jq -c "${@:1:$# - 1}" \
-    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" \
+    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${PATCH_JQ_FUNCTIONS//$'\n'/ } (${program}"$'\n'")" \
     "${BINDING_CONTEXT_PATH:?}")
   [[ -n ${output} ]] || return 0
   mapfile -t results <<< "${output}"
