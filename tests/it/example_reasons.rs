@@ -145,7 +145,7 @@ async fn what_kubectl_prints_of_a_cluster_tells_the_story() {
     operator.stop().await;
 }
 
-/// How many runs of all controllers one cluster with a machine may take from its creation until it is ready. It takes about 40.
+/// How many runs of all controllers one cluster with a machine may take from its creation until it is ready. It takes 40 to 46.
 const RUNS: f64 = 55.0;
 
 #[tokio::test(flavor = "multi_thread")]
