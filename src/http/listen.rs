@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -50,7 +51,7 @@ pub enum ListenError {
     },
 }
 
-/// How long something that listens on the socket has to accept a connection before it counts as living.
+/// How long something that listens on the socket has to answer before it counts as living.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// How long another start may hold the lock of the directory of the socket.
@@ -145,14 +146,34 @@ async fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
     Ok(listener)
 }
 
-/// Returns whether anybody listens on a socket. One whose queue is full has somebody who is slow.
+/// Returns whether anybody answers on a socket. One who takes connections and is slow does.
+///
+/// A process that was just killed takes connections until the system has closed its files, and so does a child of it that
+/// it had forked and that is not another program yet. Both answer nothing: the connection ends with them.
 async fn lives(path: &Path) -> bool {
-    match tokio::time::timeout(ANSWER, UnixStream::connect(path)).await {
-        Ok(outcome) => !outcome.is_err_and(|error| {
-            matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
-        }),
-        Err(_) => true,
-    }
+    let answered = async {
+        loop {
+            match UnixStream::connect(path).await {
+                Ok(stream) => {
+                    if answers(stream).await {
+                        return true;
+                    }
+                }
+                Err(error) => {
+                    let none = [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound];
+                    return !none.contains(&error.kind());
+                }
+            }
+        }
+    };
+    tokio::time::timeout(ANSWER, answered).await.unwrap_or(true)
+}
+
+/// Returns whether an answer comes, of whatever content, before the other side is gone.
+async fn answers(mut stream: UnixStream) -> bool {
+    // A server that is too busy to read says so, and is one.
+    let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: socket\r\nConnection: close\r\n\r\n").await;
+    stream.read(&mut [0; 16]).await.is_ok_and(|length| length > 0)
 }
 
 /// Returns the device and the number of a file; zeros if there is none.
@@ -189,10 +210,17 @@ mod tests {
             let start = || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 barrier.wait();
-                let outcome = runtime.block_on(bind_socket(&path));
+                let outcome = runtime.block_on(async {
+                    let listener = bind_socket(&path).await?;
+                    // The other asks who is there.
+                    let (mut asking, _) = listener.accept().await.unwrap();
+                    let _ = asking.read(&mut [0; 256]).await.unwrap();
+                    asking.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                    Ok(())
+                });
                 // Both have tried before one of them ends.
                 barrier.wait();
-                outcome.map(drop)
+                outcome
             };
             let outcomes = std::thread::scope(|scope| {
                 let [first, second] = [scope.spawn(start), scope.spawn(start)];
@@ -203,5 +231,30 @@ mod tests {
             assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "round {round}");
             assert_eq!(outcomes.iter().filter(taken).count(), 1, "round {round}: {outcomes:?}");
         }
+    }
+
+    /// What a process leaves that is killed while somebody asks it: a socket that takes connections, and then none.
+    #[tokio::test]
+    async fn a_socket_whose_process_dies_while_it_is_asked_is_dead_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let dying = UnixListener::bind(&path).unwrap();
+        let dies = async {
+            // It takes one connection, answers nothing, and has another one in its queue when it is gone.
+            drop(dying.accept().await.unwrap());
+            let waits = UnixStream::connect(&path).await.unwrap();
+            drop(dying);
+            drop(waits);
+        };
+        let (bound, ()) = tokio::join!(bind_socket(&path), dies);
+        assert!(bound.is_ok(), "{bound:?}");
+    }
+
+    #[tokio::test]
+    async fn one_who_takes_connections_and_answers_nothing_is_slow_and_keeps_its_socket() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let _slow = UnixListener::bind(&path).unwrap();
+        assert!(matches!(bind_socket(&path).await, Err(ListenError::Taken { .. })));
     }
 }
