@@ -177,7 +177,8 @@ async fn what_random_upgrades_make_of_random_changes_is_what_helm_makes_of_them(
             }
             let _ = writeln!(history, "  round {round}: {templates:?}");
             ours.upgrade_files(&adapter, u64::from(round)).await;
-            theirs.helm(&["upgrade", "--install", "web", theirs.chart.path().to_str().unwrap()]);
+            let upgrade = ["upgrade", "--install", "web", theirs.chart.path().to_str().unwrap()];
+            theirs.helm(&[upgrade.as_slice(), theirs.by_client()].concat());
             let edits = edits(&mut random);
             for (collection, name, patch) in &edits {
                 let own = normal(ours.object(collection, name).await);

@@ -35,9 +35,7 @@ async fn objects_move_to_server_side_apply_and_back_and_lose_what_leaves_the_cha
     // As Helm has written it: by patches of the client.
     let chart = cluster.chart.path().to_str().unwrap().to_owned();
     let mut install = vec!["install", "web", &chart, "--set", "web.k=one"];
-    if cluster.helm(&["version", "--short"]).starts_with("v4") {
-        install.push("--server-side=false");
-    }
+    install.extend(cluster.by_client());
     cluster.helm(&install);
     let before = cluster.object(deployment, "web").await.unwrap();
     assert_eq!(own_entries(&before), ["Update"]);
