@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -249,6 +249,57 @@ async fn f_h1_many_flips_of_the_lease_and_never_two_hook_runs_at_once() {
     }
     assert_eq!(standby.stop(), 0);
     assert_eq!(leader.stop(), 0);
+    cluster.assert_alone();
+}
+
+/// Two versions of a product beside each other, as in the middle of a roll-out: each would undo what the other writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h4_of_two_replicas_with_different_files_one_owns_the_release_and_the_other_follows() {
+    let cluster = Cluster::new().await;
+    for (who, k) in [("a", "old"), ("b", "new")] {
+        let module = format!("modules-{who}/010-web");
+        let map = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{k: {k}}}\n");
+        cluster.world.write(&format!("modules-{who}/values.yaml"), "webEnabled: true\n");
+        cluster.world.write(&format!("{module}/Chart.yaml"), "name: web\nversion: 0.1.0\n");
+        cluster.world.write(&format!("{module}/templates/map.yaml"), &map);
+    }
+    let start = |who: &str| {
+        let modules = cluster.world.path().join(format!("modules-{who}"));
+        let own = [("ADDON_OPERATOR_HA", "true"), ("MODULES_DIR", modules.to_str().unwrap())];
+        cluster.operator(who, &[&TIMES[..], &own].concat())
+    };
+    let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(cluster.client.clone(), "ops");
+    let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(cluster.client.clone(), "ops");
+    let written = async || {
+        let map = maps.get("web").await.unwrap();
+        let records = secrets.list(&ListParams::default().labels("owner=helm,name=web")).await.unwrap();
+        (map.data.unwrap()["k"].clone(), map.metadata.resource_version.unwrap(), records.items.len())
+    };
+    let mut leader = start("a");
+    leader.wait("Operator is ready now");
+    let (k, version, records) = written().await;
+    assert_eq!((k.as_str(), records), ("old", 1));
+    let mut standby = start("b");
+    standby.wait("this replica is a standby of a.127-0-0-1.ops.pod");
+    // Both live on, and renew and ask for the Lease more than once.
+    for _ in 0..3 {
+        cluster.wait_for_run("a");
+    }
+    assert_eq!(written().await, ("old".to_owned(), version, 1));
+    assert_eq!(leader.stop(), 0);
+    standby.wait("leads from now on");
+    standby.wait("Operator is ready now");
+    let (k, version, records) = written().await;
+    assert_eq!((k.as_str(), records), ("new", 2));
+    // The one that led comes back with its old files, and leaves them there.
+    let mut back = start("a");
+    back.wait("this replica is a standby of b.127-0-0-1.ops.pod");
+    for _ in 0..3 {
+        cluster.wait_for_run("b");
+    }
+    assert_eq!(written().await, ("new".to_owned(), version, 2));
+    assert_eq!(back.stop(), 0);
+    assert_eq!(standby.stop(), 0);
     cluster.assert_alone();
 }
 
