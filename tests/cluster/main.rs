@@ -1,6 +1,8 @@
 //! Releases against a real API server, side by side with the real `helm`, module sources, and hosted clusters.
 //!
-//! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
+//! `KUBECONFIG=… HELM=…/helm DISPOSABLE_CLUSTER=yes cargo test --test cluster -- --ignored --test-threads 1`
+//!
+//! Scenarios of `tests/it` run here with a real server. Without `DISPOSABLE_CLUSTER` they refuse to: they delete namespaces.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -9,13 +11,33 @@
     reason = "a test fails by panicking"
 )]
 
+/// Makes a test of each scenario of `tests/it`.
+macro_rules! scenarios {
+    ($($name:ident),+ $(,)?) => {
+        mod tests {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                #[ignore = "needs a cluster"]
+                async fn $name() {
+                    super::$name().await;
+                }
+            )+
+        }
+    };
+}
+
 mod hosted_clusters;
 mod large_records;
 mod operator;
 mod random;
 mod server_side;
+#[path = "../it/source_behaviours.rs"]
+mod source_behaviours;
 mod sources;
 mod stand_in;
+mod support;
+#[path = "../it/webhooks.rs"]
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::process::Command;

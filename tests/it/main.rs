@@ -7,6 +7,20 @@
     reason = "a test that stumbles over a surprise has done its job"
 )]
 
+/// Makes a test of each scenario. `tests/cluster` has another one, and a real API server.
+macro_rules! scenarios {
+    ($($name:ident),+ $(,)?) => {
+        mod tests {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    super::$name().await;
+                }
+            )+
+        }
+    };
+}
+
 mod architecture;
 mod asking;
 mod broker;

@@ -3,20 +3,15 @@
 use std::time::Instant;
 
 use addon_operator::app::Outcome;
-use addon_operator::source::crds;
 use engine::{SourceKind, SourceSpec};
 use http::Method;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::support::DEADLINE;
-use crate::support::in_process::{Cluster, Operator};
 use crate::support::program;
-use crate::support::repository::{Packed, Repository};
+use crate::support::repository::Packed;
 use crate::support::server::{self, get, ok};
-
-pub(crate) const SOURCES: &str = "/apis/addons.kyma-project.io/v1alpha1/clusteraddonsconfigurations";
+pub(crate) use crate::support::source_cluster::{SOURCES, World, phase, state};
 
 /// Returns a module `web`: a chart with one ConfigMap, and a hook that writes what happens to it.
 fn web(version: &str, says: &str) -> Vec<u8> {
@@ -40,90 +35,9 @@ fn web(version: &str, says: &str) -> Vec<u8> {
     packed.finish()
 }
 
-/// A cluster with the kinds of module sources, and a repository.
-pub(crate) struct World {
-    pub(crate) cluster: Cluster,
-    pub(crate) repository: Repository,
-    authority: String,
-}
-
-impl World {
-    pub(crate) async fn new() -> Self {
-        let world = Self::without_kinds().await;
-        world.install_kinds().await;
-        world
-    }
-
-    async fn install_kinds(&self) {
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        for crd in crds().unwrap() {
-            ok(&self.cluster.server, Method::POST, path, &crd).await;
-        }
-    }
-
-    pub(crate) async fn without_kinds() -> Self {
-        let cluster = Cluster::new().await;
-        let repository = Repository::tls(&["localhost"]).await;
-        let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
-        Self { cluster, repository, authority }
-    }
-
-    pub(crate) fn options(&self) -> [(&str, &str); 3] {
-        [("source-allow", "localhost"), ("source-ca", &*self.authority), ("source-relist", "1s")]
-    }
-
-    pub(crate) async fn start(&self) -> Operator {
-        self.cluster.start(&self.options()).await
-    }
-
-    pub(crate) async fn apply(&self, name: &str, urls: &[String]) {
-        let repositories: Vec<Value> = urls.iter().map(|url| json!({ "url": url })).collect();
-        let object = json!({
-            "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "ClusterAddonsConfiguration",
-            "metadata": {"name": name}, "spec": {"repositories": repositories},
-        });
-        ok(&self.cluster.server, Method::POST, SOURCES, &object).await;
-    }
-
-    pub(crate) async fn object(&self, name: &str) -> Value {
-        get(&self.cluster.server, &format!("{SOURCES}/{name}")).await.unwrap_or_default()
-    }
-
-    /// Waits until a configuration `fits`.
-    pub(crate) async fn settled(&self, name: &str, fits: impl Fn(&Value) -> bool) {
-        let kind = GroupVersionKind::gvk("addons.kyma-project.io", "v1alpha1", "ClusterAddonsConfiguration");
-        let resource = ApiResource::from_gvk(&kind);
-        let api: Api<DynamicObject> = Api::all_with(self.cluster.client(), &resource);
-        let check = |object: Option<&DynamicObject>| fits(&serde_json::to_value(object).unwrap());
-        let waiting = kube::runtime::wait::await_condition(api, name, check);
-        let is_settled = tokio::time::timeout(crate::support::DEADLINE, waiting).await.is_ok();
-        assert!(is_settled, "{name} did not settle: {}", self.object(name).await);
-    }
-
-    pub(crate) async fn enable(&self, key: &str, value: bool) {
-        self.cluster
-            .put("addon-operator", json!({"data": {format!("{key}Enabled"): value.to_string()}}))
-            .await;
-    }
-
-    /// Returns the lines of a file that hooks write.
-    pub(crate) fn lines(&self, file: &str) -> Vec<String> {
-        let text = std::fs::read_to_string(self.cluster.path(file)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    async fn ran(&self, line: &str) {
-        server::until(line, || self.lines("ran").iter().any(|ran| ran == line)).await;
-    }
-}
-
-pub(crate) fn phase(object: &Value) -> &str {
-    object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn state(object: &Value) -> &str {
-    let path = "/status/repositories/0/addons/0/module/state";
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+/// Waits until the hook of `web` has written a line.
+async fn ran(world: &World, line: &str) {
+    server::until(line, || world.lines("ran").iter().any(|ran| ran == line)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,7 +119,7 @@ async fn a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_rem
 
     world.enable("web", true).await;
     world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
-    world.ran("one onStartup").await;
+    ran(&world, "one onStartup").await;
     world.settled("platform", |object| state(object) == "Running").await;
     let record = "/api/v1/namespaces/ops/secrets/sh.helm.release.v1.web.v1";
     let marked = get(&world.cluster.server, record).await.unwrap();
@@ -223,11 +137,11 @@ async fn a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_rem
     std::fs::remove_dir_all(world.cluster.path("sources")).unwrap();
     std::fs::remove_file(world.cluster.path("ran")).unwrap();
     let operator = world.start().await;
-    world.ran("one onStartup").await;
+    ran(&world, "one onStartup").await;
     let port = operator.port.to_string();
     server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
     world.cluster.put("touched", json!({"data": {"by": "a person"}})).await;
-    world.ran("one seen").await;
+    ran(&world, "one seen").await;
     assert_eq!(get(&world.cluster.server, record).await.unwrap()["metadata"]["labels"]["status"], "deployed");
     assert!(get(&world.cluster.server, &record.replace(".v1.web.v1", ".v1.web.v2")).await.is_none());
     assert_eq!(world.repository.asked(), [], "a restart asked the repository");
@@ -239,7 +153,7 @@ async fn a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_rem
     let raise = json!({"spec": {"reprocessRequest": 1}});
     ok(&world.cluster.server, Method::PATCH, &format!("{SOURCES}/platform"), &raise).await;
     world.cluster.settled("web", |map| map["data"]["says"] == "two").await;
-    world.ran("two onStartup").await;
+    ran(&world, "two onStartup").await;
     world.settled("platform", |object| phase(object) == "Ready" && state(object) == "Running").await;
 
     // Deleted: the release goes, the hook of the bundle runs, and only then the object.

@@ -1,5 +1,5 @@
 //! What configurations of sources do to one another, and what stays of their modules: the operator on an API server in this
-//! process. The names of tests are those of the behaviours in the specification.
+//! process, and in `tests/cluster` on a real one. The names of tests are those of the behaviours in the specification.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,10 +8,10 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::module_sources::{SOURCES, World, phase, state};
 use crate::support::in_process::{Operator, observed};
 use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, send, until, until_asked};
+use crate::support::source_cluster::{SOURCES, World, phase, state};
 
 const RECORDS: &str = "/api/v1/namespaces/ops/secrets/sh.helm.release.v1";
 
@@ -95,7 +95,6 @@ async fn has_revision(world: &World, name: &str, number: u32) -> bool {
     get(&world.cluster.server, &format!("{RECORDS}.{name}.v{number}")).await.is_some()
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a05_a06_a08_a28_a_conflict_names_the_other_side_and_leaves_it_alone() {
     let world = World::new().await;
     world.cluster.write("modules/010-base/Chart.yaml", "name: base\nversion: 0.1.0\n");
@@ -139,7 +138,6 @@ async fn a05_a06_a08_a28_a_conflict_names_the_other_side_and_leaves_it_alone() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a14_a16_a_deletion_removes_then_raises_the_counters_of_all_that_failed_then_goes() {
     let world = World::new().await;
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -194,7 +192,6 @@ async fn a14_a16_a_deletion_removes_then_raises_the_counters_of_all_that_failed_
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a15_a_deletion_raises_the_counters_of_its_namespace_only() {
     let world = World::new().await;
     let server = &world.cluster.server;
@@ -233,7 +230,6 @@ async fn a15_a_deletion_raises_the_counters_of_its_namespace_only() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a11_a13_an_update_keeps_what_is_on_both_sides_and_an_outage_costs_no_write() {
     let world = World::new().await;
     let options = [world.options().as_slice(), &[("source-retry", "100ms")]].concat();
@@ -269,7 +265,6 @@ async fn a11_a13_an_update_keeps_what_is_on_both_sides_and_an_outage_costs_no_wr
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a17_a31_a_bad_edit_frees_the_ids_and_a_deletion_without_an_operator_is_made_up_for() {
     let world = World::new().await;
     let operator = world.start().await;
@@ -303,7 +298,6 @@ async fn a17_a31_a_bad_edit_frees_the_ids_and_a_deletion_without_an_operator_is_
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a34_a_better_bundle_comes_in_front_of_the_module_that_fails_and_two_may_swap_their_addons() {
     let world = World::new().await;
     let operator = world.start().await;
@@ -336,7 +330,6 @@ async fn a34_a_better_bundle_comes_in_front_of_the_module_that_fails_and_two_may
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a33_without_the_kinds_nothing_of_them_is_watched() {
     let world = World::without_kinds().await;
     let watched: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -358,7 +351,6 @@ async fn a33_without_the_kinds_nothing_of_them_is_watched() {
     assert_eq!(of_group.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a27_of_fifty_repositories_ten_that_hang_delay_nobody() {
     let world = World::new().await;
     let options = [world.options().as_slice(), &[("source-develop", "true")]].concat();
@@ -388,4 +380,15 @@ async fn a27_of_fifty_repositories_ten_that_hang_delay_nobody() {
         comes_to(&world, &format!("slow-{number}"), "Ready").await;
     }
     assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+scenarios! {
+    a05_a06_a08_a28_a_conflict_names_the_other_side_and_leaves_it_alone,
+    a14_a16_a_deletion_removes_then_raises_the_counters_of_all_that_failed_then_goes,
+    a15_a_deletion_raises_the_counters_of_its_namespace_only,
+    a11_a13_an_update_keeps_what_is_on_both_sides_and_an_outage_costs_no_write,
+    a17_a31_a_bad_edit_frees_the_ids_and_a_deletion_without_an_operator_is_made_up_for,
+    a34_a_better_bundle_comes_in_front_of_the_module_that_fails_and_two_may_swap_their_addons,
+    a33_without_the_kinds_nothing_of_them_is_watched,
+    a27_of_fifty_repositories_ten_that_hang_delay_nobody,
 }

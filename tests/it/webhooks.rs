@@ -1,4 +1,5 @@
-//! Webhooks of hooks, from the request of a client to the process of a hook and back, on the embedded API server.
+//! Webhooks of hooks, from the request of a client to the process of a hook and back, on the embedded API server,
+//! and in `tests/cluster` on a real one.
 
 use std::fs;
 use std::time::Duration;
@@ -91,6 +92,7 @@ async fn registered(world: &Cluster, kind: &str, policy: &str) {
     loop {
         let object = get(&world.server, &path).await.unwrap_or_default();
         if object.pointer("/webhooks/0/failurePolicy").is_some_and(|found| found == policy) {
+            world.server.settled().await;
             return;
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "{kind}: {object}");
@@ -98,7 +100,6 @@ async fn registered(world: &Cluster, kind: &str, policy: &str) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_hook_says_which_objects_may_be_written() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -136,7 +137,6 @@ async fn a_hook_says_which_objects_may_be_written() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its_request() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -156,7 +156,6 @@ async fn f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_back() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -180,7 +179,6 @@ async fn f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_
     assert_eq!(get(&world.server, "/api/v1/namespaces/ops/secrets/addon-operator-ops-tls").await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_global_hook_changes_objects_before_they_are_written() {
     let world = shop().await;
     world.write("global-hooks/label.sh", MUTATES);
@@ -196,7 +194,6 @@ async fn a_global_hook_changes_objects_before_they_are_written() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn an_operator_whose_webhooks_are_off_asks_for_nothing() {
     let world = shop().await;
     world.write("global-hooks/label.sh", MUTATES);
@@ -250,7 +247,6 @@ fn tabs_definition() -> Value {
     })
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn custom_resources_are_converted_when_they_are_written_read_listed_and_watched() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -307,7 +303,6 @@ async fn custom_resources_are_converted_when_they_are_written_read_listed_and_wa
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn configurations_that_somebody_edits_or_deletes_are_put_right() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -330,12 +325,31 @@ async fn configurations_that_somebody_edits_or_deletes_are_put_right() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+async fn the_api_server_judges_the_conditions_of_a_webhook_before_it_asks() {
+    let world = shop().await;
+    let conditions = "matchConditions: [{name: by-people, expression: \"!has(object.metadata.labels)\"}]";
+    let hook =
+        VALIDATES.replace("timeoutSeconds: 3", conditions).replace("[CREATE, UPDATE, DELETE]", "[CREATE]");
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/check.sh", &hook);
+    let operator = started(&world, &[]).await;
+    let (status, _) = send(&world.server, Method::POST, MAPS, &map("a", "bad")).await;
+    assert_eq!(status, 403);
+    fs::remove_file(world.path("seen")).unwrap();
+    let mut by_robot = map("a", "bad");
+    by_robot["metadata"]["labels"] = json!({"by": "robot"});
+    ok(&world.server, Method::POST, MAPS, &by_robot).await;
+    assert!(!world.path("seen").exists(), "the hook was not asked");
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 /// Waits until the objects of a definition are converted in this way.
 async fn converted_by(world: &Cluster, path: &str, strategy: &str) {
     let begun = std::time::Instant::now();
     loop {
         let definition = get(&world.server, path).await.unwrap_or_default();
         if definition.pointer("/spec/conversion/strategy").is_some_and(|found| found == strategy) {
+            world.server.settled().await;
             return;
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "{definition}");
@@ -359,7 +373,6 @@ patch=$(echo -n '[{"op":"add","path":"/metadata/labels","value":{"by":"hook"}},{
 echo "{\"allowed\": true, \"patch\": \"$patch\"}" > "$ADMISSION_RESPONSE_PATH"
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_hook_is_asked_in_the_version_that_its_rule_names() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -389,4 +402,16 @@ async fn a_hook_is_asked_in_the_version_that_its_rule_names() {
     );
     assert_eq!(request["object"]["spec"], json!({"hour": "5"}));
     assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+scenarios! {
+    a_hook_says_which_objects_may_be_written,
+    f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its_request,
+    f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_back,
+    a_global_hook_changes_objects_before_they_are_written,
+    an_operator_whose_webhooks_are_off_asks_for_nothing,
+    custom_resources_are_converted_when_they_are_written_read_listed_and_watched,
+    configurations_that_somebody_edits_or_deletes_are_put_right,
+    a_hook_is_asked_in_the_version_that_its_rule_names,
+    the_api_server_judges_the_conditions_of_a_webhook_before_it_asks,
 }

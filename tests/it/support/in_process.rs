@@ -7,7 +7,6 @@ use addon_operator::app::{self, Outcome, Surroundings};
 use addon_operator::cluster::{RateLimit, connect_in_process};
 use addon_operator::config::{Environment, OptionSources, Settings};
 use addon_operator::fence::Fence;
-use apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
@@ -17,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tower::{Layer as _, ServiceExt as _};
 
+use super::ApiServer;
 use super::files::write;
 use super::server::settled;
 

@@ -21,9 +21,13 @@ pub(crate) mod repository;
 pub(crate) mod rights;
 pub(crate) mod server;
 pub(crate) mod source;
+pub(crate) mod source_cluster;
 pub(crate) mod watching;
 
 use std::time::Duration;
+
+/// The server that scenarios run on; `tests/cluster` puts a real one in its place.
+pub(crate) use apiserver::ApiServer;
 
 /// How long a fact is waited for before the test fails.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use apiserver::ApiServer;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use kube::client::Body;
@@ -12,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::DEADLINE;
+use super::{ApiServer, DEADLINE};
 
 /// Sends a request and returns the status and the answer; nothing when it was cut off.
 async fn answer(server: &ApiServer, method: Method, path: &str, body: &Value) -> Option<(u16, Value)> {
