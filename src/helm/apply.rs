@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::{ApplyMode, TakenFrom, TakenObject};
 use futures::stream;
-use futures::{FutureExt as _, StreamExt as _};
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value};
 
 use super::error::ReleaseError;
@@ -247,6 +247,30 @@ impl Applier<'_> {
             place.get_or_insert(found);
         }
         Ok(place)
+    }
+
+    /// Returns which of `objects` are of another release in the cluster, as they are shown, and of which.
+    ///
+    /// What is of a kind that the release is to bring is not there yet.
+    pub(super) async fn of_others(&self, objects: &[Object]) -> Result<Vec<(String, String)>, ReleaseError> {
+        // Boxed and collected, so that the whole can be sent to another thread.
+        let looks: Vec<_> = objects.iter().map(|object| self.owner(object).boxed()).collect();
+        let found: Vec<_> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn owner(&self, object: &Object) -> Result<Option<(String, String)>, ReleaseError> {
+        let resource = match self.discovery.resolve(&object.api_version, &object.kind).await {
+            Ok(resource) => resource,
+            Err(ResolveError::Unknown(_)) => return Ok(None),
+            Err(source @ ResolveError::Cluster(_)) => {
+                return Err(ReleaseError::of_kind(&object.path, &object.kind, &object.name, source));
+            }
+        };
+        let (_, path) = self.paths(object, &resource);
+        let owner = self.requests.get(&path).await?;
+        let owner = owner.and_then(|found| object::other_owner(&found, self.release, self.namespace));
+        Ok(owner.map(|owner| (object_diff::shown(&object.key(self.namespace)), owner)))
     }
 
     /// Reports that an object was of another release, which is the one to lose it.

@@ -89,6 +89,9 @@ impl Helm {
         if let Some(change) = &change {
             tracing::info!(release = name, "the release changes: {change}");
         }
+        let applier = self.applier(name);
+        // The program takes what is of other releases, and tells nobody.
+        let of_others = applier.of_others(objects).await?;
         let run = self.command_run(name, upgrade.cancellation);
         let done = command.upgrade(&run, (&chart, &file), self.settings.history_max).await;
         let history = self.storage.history(name).await?;
@@ -105,7 +108,10 @@ impl Helm {
         let marked = self.storage.mark(name, newest.version, &upgrade.marks(last)).await;
         done?;
         let written = marked?;
-        self.applier(name).delete_gone(before, objects).await?;
+        for (shown, owner) in of_others {
+            applier.tell_taken(&shown, owner);
+        }
+        applier.delete_gone(before, objects).await?;
         let left = UpgradePlan {
             superseded: plan
                 .superseded
@@ -127,7 +133,7 @@ impl Helm {
         self.last_releases.set(name, Some(last));
         let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
         let done = outcome(action, newest.version, &upgrade.checksum);
-        Ok(Some(ReleaseOutcome { changed: change, ..done }))
+        Ok(Some(ReleaseOutcome { changed: change, taken_over: self.taken_over.take(name), ..done }))
     }
 
     /// Removes a release whose newest revision the program can go on from; returns whether it was one.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use addon_operator::helm::{Cancellation, Helm, HelmCommand, HelmCommandOptions, ReleaseRun};
 use chart::record::{Info, Record, Status};
-use engine::{Failure, ReleaseAction, ReleaseName, ReleaseOutcome};
+use engine::{Failure, ReleaseAction, ReleaseName, ReleaseOutcome, TakenFrom, TakenObject};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -175,6 +175,23 @@ async fn what_was_cut_off_is_cleared_up_before_the_program_is_started() {
     assert_eq!(outcome.unwrap().action, ReleaseAction::Installed);
     assert!(script.read("calls").contains(" --server-side=false "), "{}", script.read("calls"));
     assert_eq!(world.states().await, ["1 deployed"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_the_program_takes_over_is_told() {
+    let script = Script::new("v3.19.0", WAITS);
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", PLAIN)]);
+    let annotations = json!({"meta.helm.sh/release-name": "db", "meta.helm.sh/release-namespace": "other"});
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map", "annotations": annotations}});
+    world.post(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps"), &map).await;
+    let helm = script.helm(&world).await;
+    let (outcome, ()) =
+        tokio::join!(upgrade(&world, &helm), upgraded_outside(&world, &script, 1, Status::Deployed));
+    let from = TakenFrom::Release("other/db".to_owned());
+    assert_eq!(
+        outcome.unwrap().taken_over,
+        [TakenObject { object: format!("ConfigMap {NAMESPACE}/web-map"), from }]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
