@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::files::root;
+use crate::support::files::{root, tracked_below};
 
 /// Each behaviour: its number, what it is, and the tests that show all of it together.
 const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
@@ -157,15 +157,10 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
     ),
 ];
 
-/// Adds all source files below a directory to a text.
+/// Adds all source files of this repository below a directory to a text.
 fn read_all(directory: &Path, text: &mut String) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read_all(&path, text);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            text.push_str(&fs::read_to_string(path).unwrap());
-        }
+    for path in tracked_below(directory).filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        text.push_str(&fs::read_to_string(path).unwrap());
     }
 }
 

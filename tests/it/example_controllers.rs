@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::files::{copy, root, tracked_below};
+use tempfile::TempDir;
+
+use crate::support::files::{copied, copied_of, copy, root, tracked_below, write};
 
 const EXAMPLE: &str = "examples/300-hypershift";
 const OPERATOR: &str = env!("CARGO_BIN_EXE_addon-operator");
@@ -12,7 +14,8 @@ const SMALL: &str = "examples/306-small-controllers";
 
 /// Lives the life of hosted clusters whose name has `name` in it, on a cluster of its own.
 fn live(name: &str) {
-    pass(&[EXAMPLE, "--only", name], "1 test, 0 failed");
+    let place = copied(EXAMPLE);
+    pass(&place, &[EXAMPLE, "--only", name], "1 test, 0 failed");
 }
 
 /// Returns the scripts below a directory.
@@ -20,13 +23,13 @@ fn scripts(dir: &Path) -> Vec<&'static Path> {
     tracked_below(dir).filter(|path| path.extension().is_some_and(|end| end == "sh")).collect()
 }
 
-/// Runs tests of an example and checks how they end.
-fn pass(arguments: &[&str], end: &str) {
-    ends(Command::new(OPERATOR).arg("test").args(arguments), end);
+/// Runs tests of an example in a copy and checks how they end.
+fn pass(place: &TempDir, arguments: &[&str], end: &str) {
+    ends(Command::new(OPERATOR).arg("test").args(arguments).current_dir(place.path()), end);
 }
 
 fn ends(command: &mut Command, end: &str) {
-    command.current_dir(root()).env_remove("BASH_ENV");
+    command.env_remove("BASH_ENV");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains(end), "{text}");
@@ -34,7 +37,7 @@ fn ends(command: &mut Command, end: &str) {
 
 #[test]
 fn small_controllers_do_what_those_of_metacontroller_do() {
-    pass(&[SMALL], "5 tests, 0 failed");
+    pass(&copied(SMALL), &[SMALL], "5 tests, 0 failed");
     let scripts = scripts(&root().join(SMALL)).into_iter();
     let lines: Vec<usize> = scripts.map(|hook| fs::read_to_string(hook).unwrap().lines().count()).collect();
     assert!(lines.len() == 4 && lines.iter().all(|lines| *lines <= 60), "{lines:?}");
@@ -52,7 +55,24 @@ fn the_functions_of_the_framework_do_the_same_with_jq_itself() {
         let without = "#!/usr/bin/env bash\nunset ADDON_OPERATOR_BINARY\n";
         fs::write(hook, text.replacen("#!/usr/bin/env bash\n", without, 1)).unwrap();
     }
-    ends(Command::new(OPERATOR).arg("test").arg(copied), "5 tests, 0 failed");
+    ends(Command::new(OPERATOR).arg("test").arg(copied).current_dir(dir.path()), "5 tests, 0 failed");
+}
+
+#[test]
+fn slip_18b_a_hook_and_a_test_that_somebody_drops_into_an_example_are_not_run() {
+    let repository = copied(SMALL);
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(repository.path()).args(arguments).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !git(&["init", "-q"]) || !git(&["add", "."]) {
+        eprintln!("skipped: this machine has no git");
+        return;
+    }
+    let hooks = repository.path().join(SMALL).join("modules/010-cat-set/hooks");
+    fs::copy(hooks.join("cat-set.test.yaml"), hooks.join("mine.test.yaml")).unwrap();
+    write(&hooks.join("mine.sh"), "#!/bin/bash\nexit 1\n");
+    pass(&copied_of(repository.path(), SMALL), &[SMALL], "5 tests, 0 failed");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 
 use crate::example_clusters::{CLUSTERS, EXAMPLE, POOLS, World};
 use crate::support::DEADLINE;
-use crate::support::files::root;
+use crate::support::files::copied;
 use crate::support::in_process::ask_socket;
 use crate::support::rights::{Request, manifests};
 use crate::support::server::get;
@@ -41,9 +41,10 @@ fn rights(request: &Request) -> Vec<(String, String, String)> {
 
 /// Returns what the chart of the example makes for the operator's account.
 fn access() -> Vec<Value> {
+    let place = copied(EXAMPLE);
     let rendered = Command::new(env!("CARGO_BIN_EXE_addon-operator"))
         .args(["template", "hypershift-operator"])
-        .arg(root().join(EXAMPLE).join("020-hypershift-operator"))
+        .arg(place.path().join(EXAMPLE).join("020-hypershift-operator"))
         .args(["--set", "hypershiftOperator.access.create=true"])
         .output()
         .unwrap();

@@ -6,6 +6,11 @@ use std::process::Command;
 
 use addon_operator::config::Environment;
 
+use crate::support::files::{copied, root, tracked_below};
+
+/// Where the framework and its tests are.
+const FRAMEWORK: &str = "src/hook/shell";
+
 /// What bash 4.4 does not have, as regular expressions.
 const NEWER: &[&str] = &[
     "EPOCHSECONDS",
@@ -33,7 +38,8 @@ fn passes(bash: &str) {
 
 /// Runs the script in the environment of this command. Returns what it printed.
 fn passes_in(command: &mut Command, bash: &str) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/hook/shell/test.sh");
+    let place = copied(FRAMEWORK);
+    let script = place.path().join(FRAMEWORK).join("test.sh");
     let output = command.arg(script).arg(bash).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains(" 0 failed "), "{text}");
@@ -88,18 +94,16 @@ fn the_shell_framework_passes_its_own_tests_with_jq_1_6_and_1_7() {
 #[test]
 fn the_shell_framework_uses_nothing_that_an_old_bash_does_not_have() {
     let newer: Vec<regex::Regex> = NEWER.iter().map(|text| regex::Regex::new(text).unwrap()).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/hook/shell");
     let mut files = 0;
-    for entry in walkdir::WalkDir::new(root).into_iter().flatten() {
-        if entry.path().extension().is_none_or(|extension| extension != "sh") {
-            continue;
-        }
+    let framework = root().join(FRAMEWORK);
+    let scripts = tracked_below(&framework).filter(|path| path.extension().is_some_and(|end| end == "sh"));
+    for path in scripts {
         files += 1;
-        let text = std::fs::read_to_string(entry.path()).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'))
         {
             for pattern in &newer {
-                assert!(!pattern.is_match(line), "{}:{}: {line}", entry.path().display(), number + 1);
+                assert!(!pattern.is_match(line), "{}:{}: {line}", path.display(), number + 1);
             }
         }
     }

@@ -60,6 +60,21 @@ pub(crate) fn copy(from: &Path, into: &Path) {
     copy_files(tracked_below(from), from, into);
 }
 
+/// Returns a copy of a directory of this repository with only what Git knows of it, under the same path below the one returned.
+pub(crate) fn copied(path: &str) -> tempfile::TempDir {
+    copied_of(&root(), path)
+}
+
+/// Returns such a copy of a directory of a repository.
+pub(crate) fn copied_of(root: &Path, path: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let from = root.join(path);
+    let files = tracked_in(root);
+    let below = files.iter().map(PathBuf::as_path).filter(|file| file.starts_with(&from));
+    copy_files(below, &from, &dir.path().join(path));
+    dir
+}
+
 fn copy_files<'a>(files: impl Iterator<Item = &'a Path>, from: &Path, into: &Path) {
     let into = if into.exists() { into.join(from.file_name().unwrap()) } else { into.to_owned() };
     fs::create_dir_all(&into).unwrap();
