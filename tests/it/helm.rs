@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::release::{
-    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, files, names, record_secret, says, secrets, watched,
+    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, files, names, noise, record_secret, says, secrets, watched,
 };
 
 #[tokio::test]
@@ -259,14 +259,8 @@ async fn f_a23_an_object_that_is_rendered_twice_is_named_before_anything_is_touc
 
 #[tokio::test]
 async fn f_a11_a_record_that_fits_no_secret_is_told_before_anything_is_touched() {
-    let mut state = 1_u64;
     // 36 MB that can't be compressed. A record may have 32 parts of a million bytes.
-    let noise: String = (0..4_800_000)
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
-        })
-        .collect();
+    let noise = noise(4_800_000);
     let names: Vec<String> = (0..10).map(|number| format!("notes-{number}.txt")).collect();
     let mut files: Vec<(&str, &str)> = names.iter().map(|name| (&**name, &*noise)).collect();
     files.push(("templates/map.yaml", MAP));

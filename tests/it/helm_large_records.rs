@@ -9,20 +9,10 @@ use chart::record::MAX_RECORD_BYTES;
 use engine::{ModuleName, ReleaseAction, ReleaseName};
 use serde_json::{Value, json};
 
-use crate::support::release::{MAP, ReleaseFixture, decoded, edit, secrets, watched};
+use crate::support::release::{MAP, ReleaseFixture, decoded, edit, noise, secrets, watched};
 
 /// The label that says which parts a record has.
 const PARTS: &str = "addon-operator.io/record-parts";
-
-/// Returns letters that can't be packed well.
-fn noise(length: usize) -> String {
-    let mut state = 1_u64;
-    let letter = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
-    };
-    (0..length).map(letter).collect()
-}
 
 /// Returns a release whose chart has a file with so many letters.
 fn with_file(letters: usize) -> ReleaseFixture {

@@ -337,3 +337,13 @@ pub(crate) async fn edit(world: &ReleaseFixture, kind: &str, object: &str, patch
 pub(crate) fn names(releases: &[engine::OwnedRelease]) -> Vec<&str> {
     releases.iter().map(|release| release.name.as_str()).collect()
 }
+
+/// Returns letters that can't be packed well.
+pub(crate) fn noise(length: usize) -> String {
+    let mut state = 1_u64;
+    let letter = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
+    };
+    (0..length).map(letter).collect()
+}
