@@ -209,8 +209,9 @@ fn f_e7_no_file_with_values_outlives_an_operator_that_was_killed_for_longer_than
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
 }
 
-#[test]
-fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to() {
+/// Starts an operator whose output is a pipe that is full and that nobody reads, sends it SIGTERM, once or again and again, and
+/// returns its exit code.
+fn ended_with_a_full_pipe(again: bool) -> Option<i32> {
     /// So little is left of what a pipe holds that no line fits.
     const FULL: u64 = 60_000;
     let world = Workspace::new();
@@ -221,7 +222,7 @@ fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to() {
     let begun = Instant::now();
     let mut is_asked = false;
     let status = loop {
-        if !is_asked && rustix::io::ioctl_fionread(&reader).unwrap() >= FULL {
+        if (!is_asked || again) && rustix::io::ioctl_fionread(&reader).unwrap() >= FULL {
             Command::new("kill").arg(child.id().to_string()).status().unwrap();
             is_asked = true;
         }
@@ -234,6 +235,16 @@ fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to() {
         std::thread::yield_now();
     };
     assert!(is_asked, "the hook does not flood the output");
-    assert_eq!(status.code(), Some(0));
     drop(reader);
+    status.code()
+}
+
+#[test]
+fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to() {
+    assert_eq!(ended_with_a_full_pipe(false), Some(0));
+}
+
+#[test]
+fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to_twice() {
+    assert_eq!(ended_with_a_full_pipe(true), Some(143));
 }
