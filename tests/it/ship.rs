@@ -18,7 +18,7 @@ use kube::{Api, Client};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::files::root;
+use crate::support::files::{root, tracked};
 use crate::support::program::{Running, Workspace};
 use crate::support::rights::{Request, manifests};
 
@@ -258,4 +258,29 @@ fn the_image_is_small_and_runs_hooks_and_charts_as_process_1() {
     ] {
         assert!(log.contains(part), "{part}: {log}");
     }
+}
+
+#[test]
+fn every_ignored_test_is_run_by_the_nightly_step() {
+    let script = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let (_, nightly) = script.split_once("nightly_failed=()").unwrap();
+    let mut ignored = 0;
+    for path in tracked().iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        let text = fs::read_to_string(path).unwrap();
+        if !text.lines().any(|line| line.trim_start().starts_with(concat!("#[", "ignore"))) {
+            continue;
+        }
+        ignored += 1;
+        let path = path.strip_prefix(root()).unwrap();
+        let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
+        let command = match parts.as_slice() {
+            ["tests", target, ..] => format!("cargo test --test {target} -- --ignored"),
+            ["crates", package, "tests", target, ..] => {
+                format!("cargo test -p {package} --test {target} -- --ignored")
+            }
+            _ => panic!("{}: no step of .ci/run runs ignored tests there", path.display()),
+        };
+        assert!(nightly.contains(&command), ".ci/run --nightly lacks {command:?}, for {}", path.display());
+    }
+    assert!(ignored > 10, "{ignored} files");
 }
