@@ -12,6 +12,8 @@ use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
 
+use crate::support::in_process::Cluster;
+use crate::support::measured::Program;
 use crate::support::server;
 use crate::support::watching::noting;
 
@@ -163,4 +165,31 @@ async fn what_the_watch_shows_later_than_our_write_is_not_believed() {
     }
     world.save(Some("a: last"), &made_from("a: 20")).await.unwrap();
     assert_eq!(writes(&paths), 1);
+}
+
+/// How much more than at rest the program may hold at any time, in KiB, whatever a key says.
+const MOST_ABOVE_IDLE: u64 = 100 << 10;
+
+/// About as many empty lists as a key may have: a few more are refused.
+const MOST_ITEMS: usize = 255_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slip_05_edits_of_the_largest_list_that_a_key_may_have_take_little_memory_of_the_system() {
+    let cluster = Cluster::new().await;
+    cluster.write("modules/001-web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    let map =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {edit: '{{ .Values.web.edit }}'}\n";
+    cluster.write("modules/001-web/templates/map.yaml", map);
+    cluster.write("modules/values.yaml", "webEnabled: true\nweb: {edit: '0'}\n");
+    let socket = cluster.path("socket").display().to_string();
+    let program = Program::start(&cluster, &[("DEBUG_UNIX_SOCKET", &socket)]).await;
+    cluster.settled("web", |map| map["data"]["edit"] == "0").await;
+    let idle = program.kib("VmRSS:");
+    for edit in 1..=4 {
+        let text = format!("a: [{}]\nedit: '{edit}'\n", "[],".repeat(MOST_ITEMS));
+        cluster.put("addon-operator", json!({"data": {"web": text}})).await;
+        cluster.settled("web", |map| map["data"]["edit"] == edit.to_string()).await;
+    }
+    let above = program.kib("VmHWM:").saturating_sub(idle);
+    assert!(above <= MOST_ABOVE_IDLE, "{above} KiB above the {idle} KiB at rest");
 }

@@ -420,7 +420,7 @@ impl Configuration {
 ///
 /// A few copies of it exist at a time: as configured and as laid over the other layers, before and after an edit, and in
 /// what charts are rendered with. A key has a megabyte of text at most; written for people, that stays below.
-const MAX_SECTION: usize = 24 << 20;
+const MAX_SECTION: usize = 16 << 20;
 
 /// What a key of the ConfigMap is about.
 enum Owner {

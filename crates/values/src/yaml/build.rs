@@ -334,7 +334,11 @@ impl<'t, R: BufRead> Documents<'t, R> {
             return Ok(None);
         }
         let value = match content {
-            Content::List(items) => Value::Array(items),
+            Content::List(mut items) => {
+                // A list grows by doubling, and what is read may be kept for long.
+                items.shrink_to_fit();
+                Value::Array(items)
+            }
             Content::Mapping { map, .. } => Value::Object(map),
         };
         self.keep(named, &value)?;
