@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use regex::Regex;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::support::program::{Running, Workspace, get, hook};
@@ -379,4 +380,30 @@ fn a_start_asks_each_hook_and_each_script_once_and_a_flag_asks_none_again() {
     let [_, asked, ..] = counted();
     assert_eq!(asked, MODULES, "what scripts read is the same");
     assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn slip_04_each_cluster_of_dev_and_apiserver_has_a_token_of_its_own() {
+    let token = Regex::new(r#"token"?: "?([^"\s,}]+)"#).unwrap();
+    let mut tokens = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let world = Workspace::new();
+        let (running, _) = world.ready();
+        let mut server = Running::start(world.command(&[
+            "apiserver",
+            "--listen",
+            "127.0.0.1:0",
+            "--kubeconfig-out",
+            "kubeconfig",
+        ]));
+        server.wait_for_file(&world.path().join("kubeconfig"));
+        for name in [".addon-operator/kubeconfig", "kubeconfig"] {
+            let text = fs::read_to_string(world.path().join(name)).unwrap();
+            let found = token.captures(&text).unwrap()[1].to_owned();
+            assert!(found.len() >= 43, "{} characters have no 256 random bits", found.len());
+            tokens.insert(found);
+        }
+        assert_eq!((server.stop(), running.stop()), (0, 0));
+    }
+    assert_eq!(tokens.len(), 4);
 }
