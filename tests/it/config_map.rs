@@ -188,7 +188,8 @@ async fn slip_05_edits_of_the_largest_list_that_a_key_may_have_take_little_memor
     for edit in 1..=4 {
         let text = format!("a: [{}]\nedit: '{edit}'\n", "[],".repeat(MOST_ITEMS));
         cluster.put("addon-operator", json!({"data": {"web": text}})).await;
-        cluster.settled("web", |map| map["data"]["edit"] == edit.to_string()).await;
+        let edit = edit.to_string();
+        cluster.settled("web", |map| map["data"]["edit"] == *edit).await;
     }
     let above = program.kib("VmHWM:").saturating_sub(idle);
     assert!(above <= MOST_ABOVE_IDLE, "{above} KiB above the {idle} KiB at rest");
