@@ -1,4 +1,5 @@
-//! Releases against a real API server, side by side with the real `helm`, module sources, and hosted clusters.
+//! Releases against a real API server, side by side with the real `helm`, module sources, chart repositories, and hosted
+//! clusters.
 //!
 //! `KUBECONFIG=… HELM=…/helm DISPOSABLE_CLUSTER=yes cargo test --test cluster -- --ignored --test-threads 1`
 //!
@@ -26,6 +27,7 @@ macro_rules! scenarios {
     };
 }
 
+mod charts;
 mod hosted_clusters;
 mod large_records;
 mod operator;
