@@ -12,15 +12,51 @@ use crate::name::Scope;
 use crate::notice::Notice;
 use crate::package::{ChartRepositorySpec, ChartSpec, RepositoryKey, RepositoryKind};
 
-/// Announces what the status of a Chart says, if the one before did not say it.
+/// What was announced of an object last.
+///
+/// The status is no record of that: a watch shows what was written before the answer comes, or what was there before that.
+#[derive(Debug, Default)]
+pub(super) struct Announced {
+    uid: Option<String>,
+    is_synced: Option<bool>,
+    /// Whether nobody knows if the last status was written.
+    is_in_doubt: bool,
+}
+
+impl Announced {
+    /// Takes in an object as a watch shows it. What it says when it is seen first was announced by an operator before this one.
+    pub(super) fn see(&mut self, uid: &str, says_synced: Option<bool>) {
+        if self.uid.as_deref() != Some(uid) {
+            *self = Self { uid: Some(uid.to_owned()), is_synced: says_synced, is_in_doubt: false };
+        }
+    }
+
+    /// Records that the answer to the write of a status is lost.
+    pub(super) const fn doubt(&mut self) {
+        self.is_in_doubt = true;
+    }
+
+    /// Returns whether a status that is as it should be may have to be announced still.
+    pub(super) const fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
+    }
+
+    /// Records that this is announced now. Returns whether it was not before.
+    fn is_news(&mut self, is_synced: bool) -> bool {
+        self.is_in_doubt = false;
+        self.is_synced.replace(is_synced) != Some(is_synced)
+    }
+}
+
+/// Announces what the status of a Chart says, if that was not announced before.
 pub(super) fn announce_chart(
     cx: &mut Context,
     name: &Arc<str>,
     object: &Object<ChartSpec>,
-    was_synced: Option<bool>,
+    announced: &mut Announced,
 ) {
     let (is_synced, message) = object.synced();
-    if was_synced == Some(is_synced) {
+    if !announced.is_news(is_synced) {
         return;
     }
     let (reason, message) = if is_synced {
@@ -35,15 +71,15 @@ pub(super) fn announce_chart(
     announce(cx, RepositoryKind::Chart, (name, &object.uid), (!is_synced, reason, message));
 }
 
-/// Announces what the status of a Repository says, if the one before did not say it.
+/// Announces what the status of a Repository says, if that was not announced before.
 pub(super) fn announce_repository(
     cx: &mut Context,
     name: &Arc<str>,
     object: &Object<ChartRepositorySpec>,
-    was_synced: Option<bool>,
+    announced: &mut Announced,
 ) {
     let (is_synced, message) = object.synced();
-    if was_synced == Some(is_synced) {
+    if !announced.is_news(is_synced) {
         return;
     }
     let (reason, message) = if is_synced {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::announcements::Announced;
 use super::object::Object;
 use super::work::RepositoryAnswer;
 use crate::package::{ChartSpec, ResolvedChart, ResolvedVersion, StoredPackage};
@@ -15,6 +16,7 @@ use crate::time::Time;
 pub(super) struct Chart {
     /// Its object; `None` when that is gone.
     pub(super) object: Option<Object<ChartSpec>>,
+    pub(super) announced: Announced,
     pub(super) stage: Stage,
     /// The answer to the effect of its stage.
     pub(super) answer: Option<RepositoryAnswer>,

@@ -50,6 +50,9 @@ impl Repositories {
         {
             chart.reprocessed = u64::try_from(object.status_number("reprocessed")).unwrap_or_default();
         }
+        if let Some(object) = &object {
+            chart.announced.see(&object.uid, object.says_synced());
+        }
         let now = object.as_ref().map(|object| (object.generation, object.reprocess));
         let labels = object.as_ref().map(|object| object.labels.clone()).unwrap_or_default();
         chart.object = object;
@@ -134,6 +137,11 @@ impl Repositories {
         match todo {
             Todo::Nothing => {
                 chart.applied.clear();
+                if chart.announced.is_in_doubt()
+                    && let Some(object) = &chart.object
+                {
+                    announce_chart(cx, name, object, &mut chart.announced);
+                }
                 self.chart_settled(cx.now, name)
             }
             Todo::Change(change, written) => {
@@ -184,15 +192,17 @@ impl Repositories {
                     (Written::Chart(chart_name), _) => drop(chart.applied.insert(chart_name)),
                     (Written::Labels(labels), Some(object)) => object.labels.extend(labels),
                     (Written::Status(status), Some(object)) => {
-                        let was_synced = object.says_synced();
                         object.status = status;
-                        announce_chart(cx, name, object, was_synced);
+                        announce_chart(cx, name, object, &mut chart.announced);
                     }
                     (Written::Labels(_) | Written::Status(_), None) => {}
                 }
                 None
             }
-            (_, answer) => {
+            (stage, answer) => {
+                if matches!(stage, Stage::Writing(Written::Status(_))) {
+                    chart.announced.doubt();
+                }
                 answer.and_then(RepositoryAnswer::failure).filter(|failure| !failure.is_cancelled())
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::announcements::Announced;
 use super::object::{GROUP, Object};
 use super::work::RepositoryAnswer;
 use crate::package::{ChartRepositorySpec, FetchedIndex, RepositoryAccess};
@@ -16,6 +17,7 @@ use crate::time::Time;
 pub(super) struct Repository {
     /// Its object; `None` when that is gone.
     pub(super) object: Option<Object<ChartRepositorySpec>>,
+    pub(super) announced: Announced,
     pub(super) stage: Stage,
     /// The answer to the effect of its stage.
     pub(super) answer: Option<RepositoryAnswer>,

@@ -43,6 +43,9 @@ impl Repositories {
         let before = repository.access(name);
         let group = repository.group().map(str::to_owned);
         let (interval, asked) = (repository.interval(), repository.object.as_ref().map(|its| its.reprocess));
+        if let Some(object) = &object {
+            repository.announced.see(&object.uid, object.says_synced());
+        }
         repository.object = object;
         if repository.interval() != interval {
             repository.reschedule();
@@ -99,6 +102,11 @@ impl Repositories {
             Todo::Nothing => {
                 repository.applied.clear();
                 repository.is_rescheduled = false;
+                if repository.announced.is_in_doubt()
+                    && let Some(object) = &repository.object
+                {
+                    announce_repository(cx, name, object, &mut repository.announced);
+                }
                 repository.fetch_at.map_or(Step::Done, |at| Step::Again(at.since(cx.now)))
             }
             Todo::Change(change, written) => {
@@ -134,15 +142,19 @@ impl Repositories {
                     (Written::Chart(chart), _) => drop(repository.applied.insert(chart)),
                     (Written::Finalizers(names), Some(object)) => object.finalizers = names,
                     (Written::Status(status), Some(object)) => {
-                        let was_synced = object.says_synced();
                         object.status = status;
-                        announce_repository(cx, name, object, was_synced);
+                        announce_repository(cx, name, object, &mut repository.announced);
                     }
                     (Written::Finalizers(_) | Written::Status(_), None) => {}
                 }
                 None
             }
-            (_, answer) => answer.and_then(RepositoryAnswer::failure),
+            (stage, answer) => {
+                if matches!(stage, Stage::Writing(Written::Status(_))) {
+                    repository.announced.doubt();
+                }
+                answer.and_then(RepositoryAnswer::failure)
+            }
         }
     }
 

@@ -63,6 +63,10 @@ pub(crate) struct Charts {
     pub(crate) pin_writes: usize,
     /// Each write of an object: which, and what.
     pub(crate) writes: Vec<String>,
+    /// How long the answer to a write takes; five milliseconds if nothing is said.
+    pub(crate) answers_in: Option<u64>,
+    /// Of how many writes the answer is lost.
+    pub(crate) loses: usize,
 }
 
 pub(crate) fn offered(chart: &str, version: &str, digest: u64) -> Offered {
@@ -243,8 +247,12 @@ impl World {
                 self.patch_chart_object(patch);
             }
         }
+        if self.charts.loses > 0 {
+            self.charts.loses -= 1;
+            outcome = Err(Failure::new(FailureKind::Cluster, "the connection was cut"));
+        }
         self.in_flight.insert(run, None);
-        self.send_in(5, Event::ObjectsPatched { run, outcome });
+        self.send_in(self.charts.answers_in.unwrap_or(5), Event::ObjectsPatched { run, outcome });
     }
 
     /// Returns whether a patch is for an object as it was before.

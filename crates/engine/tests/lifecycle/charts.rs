@@ -358,6 +358,29 @@ fn a_chart_announces_once_that_it_is_synced_or_not_any_more() {
 }
 
 #[test]
+fn what_is_announced_does_not_hang_on_when_an_answer_comes_or_whether_it_does() {
+    for (answers_in, loses) in [(1, 0), (5, 0), (40, 0), (400, 0), (5, 1), (5, 3), (40, 5)] {
+        let mut world = charted(&files());
+        (world.charts.answers_in, world.charts.loses) = (Some(answers_in), loses);
+        offers(&mut world, &[offered("alpha", "1.0", 1)]);
+        corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+        world.run_for(400_000);
+        world.charts.loses = loses;
+        corp(&mut world, &json!([{"name": "alpha", "versions": ["1", "9"]}]));
+        world.run_for(4_000_000);
+        world.charts.loses = loses;
+        corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+        world.run_for(400_000);
+        let told: Vec<&str> = world.announcements.iter().map(|told| told.reason).collect();
+        let (of_charts, others): (Vec<&str>, Vec<&str>) =
+            told.into_iter().partition(|reason| reason.starts_with("Chart"));
+        let all = ["ChartSynced", "ChartFailed", "ChartSynced"];
+        assert_eq!(of_charts, all, "answers in {answers_in} ms, and {loses} are lost");
+        assert_eq!(others, ["RepositorySynced"], "answers in {answers_in} ms, and {loses} are lost");
+    }
+}
+
+#[test]
 fn a_repository_that_fails_is_told_where_people_look() {
     let mut world = charted(&files());
     corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
