@@ -25,9 +25,11 @@ use crate::time::Time;
 /// The finalizer of Repositories.
 const FINALIZER: &str = "finalizer.repo.yaho.soer3n.dev";
 
-/// The type of the condition that says that not all charts of an index are kept, and how its message begins.
+/// The type of the condition that says that not all charts of an index are kept.
 const TRUNCATED: &str = "IndexTruncated";
-const OFFERED: &str = "the index has ";
+
+/// Where the status says how many charts an index has of which not all are kept.
+const OFFERED: &str = "offered";
 
 /// The first thing that is not as it should be.
 enum Todo {
@@ -175,8 +177,9 @@ impl Repositories {
                 index.truncated = before.truncated;
             } else {
                 // What was found before a restart is what the status says.
-                let status = repository.object.as_ref().map(|object| &object.status);
-                index.truncated = status.and_then(told_truncated).filter(|_| asked.is_open);
+                let told = repository.object.as_ref().map(|object| object.status_number(OFFERED));
+                let told = told.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
+                index.truncated = told.filter(|_| asked.is_open);
             }
         }
         repository.looked_at = now;
@@ -285,7 +288,7 @@ impl Repositories {
             (Ok(_), Some(index)) => index.outcome.as_ref().map_err(String::as_str),
             (Ok(_), None) => {
                 // Nobody asked yet: what was said stays.
-                for field in ["synced", "conditions", "etag", "modified"] {
+                for field in ["synced", "conditions", "etag", "modified", OFFERED] {
                     fields.extend(object.status.get(field).map(|value| (field.to_owned(), value.clone())));
                 }
                 return fields;
@@ -305,8 +308,9 @@ impl Repositories {
                 }
             }
             if let Some(offered) = index.truncated {
+                fields.insert(OFFERED.to_owned(), offered.into());
                 let message = format!(
-                    "{OFFERED}{offered} charts; the first by name are kept (--charts-index-max), and those that spec.charts lists"
+                    "the index has {offered} charts; the first by name are kept (--charts-index-max), and those that spec.charts lists"
                 );
                 conditions.push(json!({
                     "type": TRUNCATED, "status": "True", "reason": TRUNCATED, "message": message,
@@ -423,14 +427,6 @@ pub(super) fn union(list: &[String], others: BTreeSet<String>) -> Vec<String> {
     let mut all = list.to_vec();
     all.extend(others.into_iter().filter(|other| !list.contains(other)));
     all
-}
-
-/// Returns how many charts an index has of which not all are kept, if a status says that.
-fn told_truncated(status: &Value) -> Option<usize> {
-    let mut conditions = status.get("conditions")?.as_array()?.iter();
-    let told = conditions.find(|told| told.get("type").and_then(Value::as_str) == Some(TRUNCATED))?;
-    let (count, _) = told.get("message")?.as_str()?.strip_prefix(OFFERED)?.split_once(' ')?;
-    count.parse().ok()
 }
 
 fn was_synced(object: &Object<ChartRepositorySpec>) -> bool {

@@ -1000,6 +1000,7 @@ fn that_an_index_is_truncated_is_still_said_after_a_restart_which_writes_nothing
     let conditions = |world: &World| world.chart_object("Repository", "corp")["status"]["conditions"].clone();
     let before = (conditions(&world), world.charts.writes.len());
     assert_eq!(before.0[1]["type"], "IndexTruncated");
+    assert_eq!(world.chart_object("Repository", "corp")["status"]["offered"], 700);
     world.restarts_charted();
     world.run_for(400_000);
     assert_eq!(world.charts.conditional, 2);
