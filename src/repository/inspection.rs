@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError};
 use ::source::chart_repository::choice::choose;
 use ::source::chart_repository::entry::Entry;
 use ::source::digest::Digest;
-use chart::warnings::Warnings;
 use engine::{
     Failure, FailureKind, Package, RepositoryAccess, ResolveRequest, ResolvedVersion, StoreRequest,
     WantedVersion,
@@ -37,18 +36,16 @@ fn named(repository: &str) -> RepositoryAccess {
     RepositoryAccess { name: repository.into(), ..RepositoryAccess::default() }
 }
 
-/// Returns the default values of the chart in an archive, as YAML.
+/// Returns the default values of the chart in an archive: its `values.yaml` as it is, with comments.
 ///
 /// # Errors
 ///
 /// When the archive is no chart.
 pub async fn default_values(archive: Vec<u8>) -> Result<String, Failure> {
     let read = blocking(move || {
-        let chart = chart::load::from_archive(&archive, &mut Warnings::default())
+        let values = chart::load::values_of_archive(&archive)
             .map_err(|error| Stop::Rejected(format!("the archive is no chart: {error}")))?;
-        let mut values = Value::Object(chart.defaults());
-        golang::json::normalize(&mut values);
-        Ok(values::yaml::emit(&values))
+        Ok(String::from_utf8_lossy(&values).into_owned())
     });
     read.await.and_then(|values| values).map_err(failed)
 }

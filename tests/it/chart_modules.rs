@@ -235,7 +235,8 @@ async fn people_see_what_is_kept_what_is_offered_and_what_is_newer() {
         (words(&versions, 1), words(&versions, 2)),
         (vec!["0.2.0".to_owned()], vec!["0.1.0".to_owned(), "kept".to_owned()])
     );
-    assert_eq!(chart(&["values", "cache"]), (0, "says: hello\n".to_owned()));
+    // As its author wrote it.
+    assert_eq!(chart(&["values", "cache"]), (0, "# What it says.\nsays: hello\n".to_owned()));
     let (code, problem) = chart(&["values", "cache", "--version", "0.2.0"]);
     assert!(
         code == 1 && problem.contains("version 0.2.0 of chart alpha of Repository corp is not kept"),

@@ -30,7 +30,7 @@ pub(crate) fn alpha(version: &str) -> Vec<u8> {
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: shown}}\ndata: {{says: {{{{ .Values.says }}}}, version: '{version}'}}\n"
     );
     let files: [(&str, &[u8]); 3] = [
-        ("values.yaml", b"says: hello\n"),
+        ("values.yaml", b"# What it says.\nsays: hello\n"),
         ("templates/shown.yaml", map.as_bytes()),
         ("templates/tests/t.yaml", b"{{/* a test of the chart */}}\n"),
     ];

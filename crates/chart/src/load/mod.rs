@@ -107,6 +107,13 @@ pub fn from_archive(bytes: &[u8], warnings: &mut Warnings) -> Result<Chart, Load
     from_archive_at(bytes, &mut { u64::MAX }, warnings, 0)
 }
 
+/// Returns the file `values.yaml` of a gzipped tar archive as its author wrote it; nothing if the chart has none.
+pub fn values_of_archive(bytes: &[u8]) -> Result<Arc<[u8]>, LoadError> {
+    let files = archive::unpack(bytes, &mut { u64::MAX })?;
+    let values = files.into_iter().find(|file| &*file.name == "values.yaml");
+    Ok(values.map_or_else(Arc::default, |file| file.data))
+}
+
 /// Loads the chart of a module that has no `Chart.yaml`: all files but those of
 /// directories that are never charts.
 pub fn from_module(name: &str, files: &Tree, warnings: &mut Warnings) -> Result<Chart, LoadError> {
