@@ -27,9 +27,17 @@ macro_rules! scenarios {
     };
 }
 
+#[path = "../it/chart_bundles.rs"]
+mod chart_bundles;
 mod charts;
+#[path = "../it/git_modules.rs"]
+mod git_modules;
 mod hosted_clusters;
 mod large_records;
+#[path = "../it/module_sources.rs"]
+mod module_sources;
+#[path = "../it/namespaced_sources.rs"]
+mod namespaced_sources;
 mod operator;
 mod random;
 mod server_side;

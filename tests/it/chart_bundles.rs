@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::module_sources::{SOURCES, World, phase, state};
 use crate::support::program;
 use crate::support::repository::Packed;
 use crate::support::server::{self, get, ok};
+use crate::support::source_cluster::{SOURCES, World, phase, state};
 
 const SECRET: &str = "/api/v1/namespaces/ops/secrets/cache-binding";
 
@@ -103,7 +103,6 @@ async fn revision(world: &World, number: u32) -> Option<Value> {
         .await
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a30_a_plan_is_picked_overridden_refused_and_bound() {
     let world = World::new().await;
     world.repository.publish(&[("cache", "1.0.0", cache(BIND))]);
@@ -181,7 +180,6 @@ async fn a30_a_plan_is_picked_overridden_refused_and_bound() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_are_not_there_yet_are_tried_again_and_nobody_elses_secret_is_touched() {
     let world = World::new().await;
     let bind = "credential:\n- name: KEY\n  valueFrom: {secretKeyRef: {name: later, key: key}}\n";
@@ -215,4 +213,9 @@ async fn credentials_that_are_not_there_yet_are_tried_again_and_nobody_elses_sec
     let api = kube::Api::<k8s_openapi::api::core::v1::Secret>::namespaced(world.cluster.client(), "ops");
     server::settled(&api, "cache-binding", |secret| secret["data"]["KEY"] == "aHVudGVyMmh1bnRlcjI=").await;
     assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+scenarios! {
+    a30_a_plan_is_picked_overridden_refused_and_bound,
+    credentials_that_are_not_there_yet_are_tried_again_and_nobody_elses_secret_is_touched,
 }

@@ -1,7 +1,6 @@
 //! A module from a git repository, end to end: one object is applied, and the module runs; a new commit replaces it.
 
 use addon_operator::app::Outcome;
-use addon_operator::source::crds;
 use http::Method;
 use serde_json::json;
 
@@ -9,8 +8,7 @@ use crate::support::git_server::{Files, GitRepository, index};
 use crate::support::in_process::Cluster;
 use crate::support::repository::Repository;
 use crate::support::server::{self, get, ok};
-
-const SOURCES: &str = "/apis/addons.kyma-project.io/v1alpha1/clusteraddonsconfigurations";
+use crate::support::source_cluster::{SOURCES, install_kinds};
 
 /// Returns a repository with a module that is a chart with one ConfigMap and a hook.
 fn published(says: &str) -> GitRepository {
@@ -37,13 +35,9 @@ fn published(says: &str) -> GitRepository {
     git
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a21_a10_a_module_comes_from_a_commit_and_the_next_commit_replaces_it() {
     let cluster = Cluster::new().await;
-    for crd in crds().unwrap() {
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        ok(&cluster.server, Method::POST, path, &crd).await;
-    }
+    install_kinds(&cluster.server).await;
     let repository = Repository::tls(&["localhost"]).await;
     let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
     published("one").serve(&repository, "/platform/addons.git");
@@ -69,4 +63,8 @@ async fn a21_a10_a_module_comes_from_a_commit_and_the_next_commit_replaces_it() 
     assert_eq!(operator.stop().await, Outcome::Done);
     let object = get(&cluster.server, &format!("{SOURCES}/platform")).await.unwrap();
     assert_eq!(object["status"]["phase"], "Ready", "{object}");
+}
+
+scenarios! {
+    a21_a10_a_module_comes_from_a_commit_and_the_next_commit_replaces_it,
 }

@@ -1,7 +1,6 @@
 //! Modules of one namespace, end to end: they have the rights of its `ServiceAccount`, and no others.
 
 use addon_operator::app::Outcome;
-use addon_operator::source::crds;
 use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, settled};
+use crate::support::source_cluster::install_kinds;
 
 const GROUP: &str = "/apis/addons.kyma-project.io/v1alpha1";
 
@@ -50,10 +50,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let cluster = Cluster::new().await;
-        for crd in crds().unwrap() {
-            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            ok(&cluster.server, Method::POST, path, &crd).await;
-        }
+        install_kinds(&cluster.server).await;
         for name in ["a", "b"] {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             ok(&cluster.server, Method::POST, "/api/v1/namespaces", &namespace).await;
@@ -155,7 +152,6 @@ fn is_running(name: &'static str) -> impl Fn(&Value) -> bool {
     move |object| module(object) == (name.to_owned(), "Running".to_owned())
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_cluster_and_removed() {
     let world = World::new().await;
     world.repository.publish(&[("web", "1.0.0", web(None))]);
@@ -212,7 +208,6 @@ async fn a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_clust
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a29_a_chart_reaches_no_other_namespace() {
     let world = World::new().await;
     world.repository.publish(&[("web", "1.0.0", web(Some("ops")))]);
@@ -228,7 +223,6 @@ async fn a29_a_chart_reaches_no_other_namespace() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_chart_that_names_what_its_account_may_not_read_is_not_begun_and_can_be_deleted() {
     let world = World::new().await;
     let outside = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: outside, namespace: ops}\n";
@@ -271,7 +265,6 @@ async fn a_chart_that_names_what_its_account_may_not_read_is_not_begun_and_can_b
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_configuration_of_the_cluster_takes_a_name_and_what_was_released_under_it_goes() {
     let world = World::new().await;
     world.repository.publish(&[("web", "1.0.0", web(None))]);
@@ -312,7 +305,6 @@ async fn a_configuration_of_the_cluster_takes_a_name_and_what_was_released_under
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_waits_for_rights_says_so_in_the_status_and_in_an_event() {
     let world = World::new().await;
     world.repository.publish(&[("web", "1.0.0", web(None))]);
@@ -352,4 +344,12 @@ async fn an_end_that_waits_for_rights_says_so_in_the_status_and_in_an_event() {
     world.settled("a", Value::is_null).await;
     world.map("a", Value::is_null).await;
     assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+scenarios! {
+    a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_cluster_and_removed,
+    a29_a_chart_reaches_no_other_namespace,
+    a_chart_that_names_what_its_account_may_not_read_is_not_begun_and_can_be_deleted,
+    a_configuration_of_the_cluster_takes_a_name_and_what_was_released_under_it_goes,
+    an_end_that_waits_for_rights_says_so_in_the_status_and_in_an_event,
 }

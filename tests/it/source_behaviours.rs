@@ -4,11 +4,14 @@
 use std::sync::{Arc, Mutex};
 
 use addon_operator::app::{self, Outcome};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::support::in_process::{Operator, observed};
+use crate::support::in_process::{Operator, ask_socket, observed};
+use crate::support::program;
 use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, send, until, until_asked};
 use crate::support::source_cluster::{SOURCES, World, phase, state};
@@ -243,7 +246,8 @@ async fn a11_a13_an_update_keeps_what_is_on_both_sides_and_an_outage_costs_no_wr
     assert_eq!(addons(&updated).len(), 1, "{updated}");
     world.cluster.settled("db", Value::is_null).await;
     comes_to_state(&world, "platform", "Running").await;
-    assert!(!has_revision(&world, "db", 1).await);
+    // The record of a release goes after its objects.
+    until_asked("the end of the release", async || !has_revision(&world, "db", 1).await).await;
     assert!(has_revision(&world, "web", 1).await && !has_revision(&world, "web", 2).await);
 
     // The repository is down: the modules go on, and the object is written once.
@@ -330,6 +334,132 @@ async fn a34_a_better_bundle_comes_in_front_of_the_module_that_fails_and_two_may
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+async fn a34_a_commit_stands_in_the_queue_behind_what_runs_and_in_front_of_all_the_rest() {
+    let world = World::new().await;
+    world.cluster.write("modules/900-base/Chart.yaml", "name: base\nversion: 0.1.0\n");
+    world.cluster.write("modules/900-base/templates/map.yaml", "");
+    let gate = world.cluster.path("gate");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::RWXU).unwrap();
+    let operator = world.start().await;
+    world.cluster.put("addon-operator", json!({"data": {"webEnabled": "true", "baseEnabled": "true"}})).await;
+    let web = offer(&world, "a", &[("web", "one")]);
+    let waits = "echo ran >>\"$WORLD/ran\"; [[ ! -p $WORLD/gate ]] || read -r _ <\"$WORLD/gate\"; exit 1";
+    world.repository.put("/a/web-1.0.0.tgz", Reply::File(module("web", "one", Some(waits))));
+    world.apply("one", std::slice::from_ref(&web)).await;
+    until("the hook", || !world.lines("ran").is_empty()).await;
+    // More work behind it: what the ConfigMap says now.
+    let data = json!({"data": {"webEnabled": "true", "baseEnabled": "true", "base": "size: 1"}});
+    world.cluster.put("addon-operator", data).await;
+    offer(&world, "a", &[("web", "one")]);
+    edit(&world, "one", json!({"reprocessRequest": 1})).await;
+
+    let port = operator.port.to_string();
+    let tasks = || {
+        let text = program::get(&port, "/queue");
+        let main = text.split("Queue '").find(|queue| queue.starts_with("main'")).unwrap_or_default();
+        let is_task = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
+        main.lines().filter(is_task).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let place = |tasks: &[String], what: &str| tasks.iter().position(|line| line.contains(what));
+    until("the commit", || place(&tasks(), "AddonsCommit").is_some()).await;
+    let queued = tasks();
+    assert_eq!(place(&queued, "AddonsCommit"), Some(1), "{queued:?}");
+    assert!(queued[0].contains("web") && queued.len() > 2, "{queued:?}");
+
+    // The run ends as it began, and its failure holds up nothing.
+    let end = std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
+    std::fs::remove_file(&gate).unwrap();
+    drop(end);
+    comes_to_state(&world, "one", "Running").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+async fn a20_a25_a26_what_is_refused_is_told_and_all_the_rest_is_processed() {
+    let world = World::new().await;
+    let allowed = world.repository.url("/a/");
+    let options = [world.options().as_slice(), &[("source-allow-prefix", &*allowed)]].concat();
+    let operator = world.cluster.start(&options).await;
+    let good = offer(&world, "a", &[("bomb", "one"), ("climbs", "two"), ("web", "three")]);
+    let packed = |add: &dyn Fn(&mut Packed)| {
+        let mut packed = Packed::new();
+        let meta = "id: x\nname: x\nversion: 1.0.0\ndescription: A test.\ndisplayName: X\n";
+        packed.file("meta.yaml", 0o644, meta.as_bytes());
+        add(&mut packed);
+        Reply::File(packed.finish())
+    };
+    let bomb = packed(&|tar| tar.entry(b'0', "zeros", "", 0o644, 10 << 30));
+    world.repository.put("/a/bomb-1.0.0.tgz", bomb);
+    let climbs = packed(&|tar| tar.file("../climbs", 0o644, b"x"));
+    world.repository.put("/a/climbs-1.0.0.tgz", climbs);
+    let unread = index(&[("db", "not-semver", Vec::new())], false);
+    world.repository.put("/a/versions.yaml", Reply::File(unread));
+    let urls = [
+        good.clone(),
+        world.repository.url("/a/versions.yaml"),
+        String::new(),
+        good.replacen("https://", "http://", 1),
+        offer(&world, "b", &[("log", "five")]),
+    ];
+    world.apply("platform", &urls).await;
+    let object = comes_to(&world, "platform", "Failed").await;
+    let told = addons(&object);
+    let refused = |(reason, message): &(String, String), says: &str| {
+        assert!(reason == "LoadingError" && message.contains(says), "{says}: {object}");
+    };
+    let [bomb, climbs, web, unread] = told.as_slice() else { panic!("{object}") };
+    refused(bomb, "more than 64 MiB");
+    refused(climbs, "names are relative");
+    assert_eq!(web.0, "Ready");
+    refused(unread, "not a semantic version");
+    let repository = |number: usize| {
+        let line = &object["status"]["repositories"][number];
+        (line["reason"].as_str().unwrap_or_default(), line["message"].as_str().unwrap_or_default())
+    };
+    assert_eq!(repository(2).0, "EmptyURLError");
+    for (number, says) in [(3, "http:// is not supported"), (4, "--source-allow-prefix")] {
+        let (reason, message) = repository(number);
+        assert!(reason == "FetchingIndexError" && message.contains(says), "{says}: {object}");
+    }
+    assert!(!world.cluster.path("climbs").exists() && !world.cluster.path("sources/climbs").exists());
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+async fn a19_credentials_of_a_secret_are_sent_and_shown_nowhere() {
+    let world = World::new().await;
+    let operator = world.start().await;
+    let good = offer(&world, "a", &[("web", "one")]);
+    world.apply("platform", std::slice::from_ref(&good)).await;
+    let secret =
+        json!({"metadata": {"name": "repo"}, "stringData": {"user": "joe", "pass": "hunter2hunter2"}});
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    let named = json!({"name": "repo", "namespace": "ops"});
+    let filled = good.replacen("https://", "https://{user}:{pass}@", 1);
+    let keyless = good.replacen("https://", "https://{token}@", 1);
+    for (spec, expected, says) in [
+        (json!({"url": filled, "secretRef": named}), "", ""),
+        (json!({"url": keyless, "secretRef": named}), "TemplatingURLError", "no key \"token\""),
+        (json!({"url": filled}), "TemplatingURLError", "has no secretRef"),
+    ] {
+        edit(&world, "platform", json!({ "repositories": [spec] })).await;
+        let phase = if expected.is_empty() { "Ready" } else { "Failed" };
+        let object = comes_to(&world, "platform", phase).await;
+        let line = &object["status"]["repositories"][0];
+        assert_eq!(line["reason"].as_str().unwrap_or_default(), expected, "{object}");
+        assert!(line["message"].as_str().unwrap_or_default().contains(says), "{object}");
+        assert_eq!(line["url"], spec["url"]);
+        let events = get(&world.cluster.server, "/api/v1/namespaces/default/events").await.unwrap();
+        let mut shown = vec![object.to_string(), events.to_string()];
+        let port = operator.port.to_string();
+        shown.extend(["/queue", "/status", "/metrics", "/"].map(|path| program::get(&port, path)));
+        shown.push(ask_socket(&world.cluster, "/queue"));
+        assert!(shown.iter().all(|text| !text.contains("hunter2")), "{shown:?}");
+    }
+    let asked = world.repository.requests();
+    let expected = format!("Basic {}", STANDARD.encode("joe:hunter2hunter2"));
+    assert!(asked.iter().any(|asked| asked.headers.get("authorization").is_some_and(|its| *its == expected)));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 async fn a33_without_the_kinds_nothing_of_them_is_watched() {
     let world = World::without_kinds().await;
     let watched: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -389,6 +519,9 @@ scenarios! {
     a11_a13_an_update_keeps_what_is_on_both_sides_and_an_outage_costs_no_write,
     a17_a31_a_bad_edit_frees_the_ids_and_a_deletion_without_an_operator_is_made_up_for,
     a34_a_better_bundle_comes_in_front_of_the_module_that_fails_and_two_may_swap_their_addons,
+    a34_a_commit_stands_in_the_queue_behind_what_runs_and_in_front_of_all_the_rest,
+    a20_a25_a26_what_is_refused_is_told_and_all_the_rest_is_processed,
+    a19_credentials_of_a_secret_are_sent_and_shown_nowhere,
     a33_without_the_kinds_nothing_of_them_is_watched,
     a27_of_fifty_repositories_ten_that_hang_delay_nobody,
 }

@@ -12,6 +12,9 @@ pub(crate) mod in_process;
 #[expect(dead_code, reason = "git is asked in tests of this repository only")]
 #[path = "../../../crates/source/tests/git/packs.rs"]
 pub(crate) mod packs;
+#[expect(dead_code, reason = "the operator runs in this process here")]
+#[path = "../../it/support/program.rs"]
+pub(crate) mod program;
 mod real_server;
 #[expect(dead_code, reason = "few of its answers are asked for here")]
 #[path = "../../it/support/repository.rs"]

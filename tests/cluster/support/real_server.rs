@@ -19,7 +19,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// What scenarios make, all of which is deleted before each.
-const NAMESPACES: [&str; 4] = ["ops", "shop", "red", "blue"];
+const NAMESPACES: [&str; 6] = ["ops", "shop", "red", "blue", "a", "b"];
 
 /// A kind of theirs, beside those of the operator.
 const KIND: &str = "tabs.example.com";

@@ -6,10 +6,10 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::DEADLINE;
 use super::in_process::{Cluster, Operator};
 use super::repository::Repository;
 use super::server::{self, get, ok};
+use super::{ApiServer, DEADLINE};
 
 pub(crate) const SOURCES: &str = "/apis/addons.kyma-project.io/v1alpha1/clusteraddonsconfigurations";
 
@@ -28,12 +28,7 @@ impl World {
     }
 
     pub(crate) async fn install_kinds(&self) {
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        for crd in crds().unwrap() {
-            ok(&self.cluster.server, Method::POST, path, &crd).await;
-        }
-        let is_served = async || get(&self.cluster.server, SOURCES).await.is_some();
-        server::until_asked("the kinds of sources", is_served).await;
+        install_kinds(&self.cluster.server).await;
     }
 
     pub(crate) async fn without_kinds() -> Self {
@@ -85,6 +80,17 @@ impl World {
     pub(crate) fn lines(&self, file: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.cluster.path(file)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// Defines the kinds of the operator, and waits until those of sources are served.
+pub(crate) async fn install_kinds(server: &ApiServer) {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for crd in crds().unwrap() {
+        ok(server, Method::POST, path, &crd).await;
+    }
+    for path in [SOURCES, &SOURCES.replace("/clusteraddons", "/addons")] {
+        server::until_asked("the kinds of sources", async || get(server, path).await.is_some()).await;
     }
 }
 
