@@ -186,7 +186,7 @@ fn operate<F>(
     run: impl FnOnce(Settings, watch::Receiver<bool>) -> F,
 ) -> u8
 where
-    F: Future<Output = anyhow::Result<Outcome>>,
+    F: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
 {
     let settings = match Settings::new(given) {
         Ok(settings) => settings,
@@ -202,7 +202,11 @@ where
     let outcome = runtime.block_on(async {
         let shutdown = signals()?;
         let _orphans = crate::process::adopt()?;
-        run(settings, shutdown).await
+        // On a thread of the runtime: what happened there is handled there, without waking another thread.
+        tokio::spawn(run(settings, shutdown)).await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(error.into()),
+        })
     });
     log.close();
     let code = match outcome {

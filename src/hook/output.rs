@@ -29,6 +29,14 @@ pub(super) struct OutputFiles {
     pub(super) reconcile: Option<PathBuf>,
 }
 
+/// What a hook wrote into all its files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    pub(super) bytes: u64,
+    /// Whether all files are there and empty.
+    pub(super) is_nothing: bool,
+}
+
 /// The files for what a hook answers to the API server.
 #[derive(Debug)]
 pub(super) struct ResponseFiles {
@@ -37,17 +45,25 @@ pub(super) struct ResponseFiles {
 }
 
 impl OutputFiles {
-    /// Returns how many bytes all files have.
-    pub(super) fn len_bytes(&self) -> usize {
+    /// Returns what the hook wrote, in bytes.
+    pub(super) fn written(&self) -> Written {
         let all = [&self.config_patch, &self.values_patch, &self.metrics, &self.object_patches];
         let responses = self.responses.iter().flat_map(|files| [&files.admission, &files.conversion]);
         let all = all.into_iter().chain(responses).chain(&self.reconcile);
-        let len = |path: &PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
-        usize::try_from(all.map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+        all.fold(Written { bytes: 0, is_nothing: true }, |written, path| {
+            let found = std::fs::metadata(path);
+            let bytes = found.as_ref().map_or(0, std::fs::Metadata::len);
+            let is_empty = found.is_ok_and(|file| file.is_file() && file.len() == 0);
+            Written { bytes: written.bytes.saturating_add(bytes), is_nothing: written.is_nothing && is_empty }
+        })
     }
 
     /// Reads all files. The first one that is invalid makes the whole run a failure.
-    pub(super) fn read(&self, root: &Root) -> Result<HookOutput, Failure> {
+    ///
+    /// `written` is what was found when the hook had ended: where nothing was written, nothing is looked at again.
+    pub(super) fn read(&self, root: &Root, written: Written) -> Result<HookOutput, Failure> {
+        let read =
+            |path: &Path, longest| if written.is_nothing { Ok(Vec::new()) } else { read(path, longest) };
         let patch = |path: &Path, target, what: &str| -> Result<Patch, Failure> {
             Patch::read(&read(path, LONGEST_PATCH)?, target, root).map_err(|error| wrong(what, &error))
         };
@@ -162,7 +178,7 @@ mod tests {
     }
 
     fn refused(outputs: &OutputFiles) -> String {
-        outputs.read(&Root::Global).unwrap_err().to_string()
+        outputs.read(&Root::Global, outputs.written()).unwrap_err().to_string()
     }
 
     #[test]
@@ -177,7 +193,7 @@ mod tests {
             assert!(message.starts_with(&format!("{name} has 1073741824 bytes, more than")), "{message}");
             fs::write(path, "").unwrap();
         }
-        assert!(outputs.read(&Root::Global).is_ok());
+        assert!(outputs.read(&Root::Global, outputs.written()).is_ok());
     }
 
     #[test]
@@ -185,7 +201,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let outputs = outputs(directory.path());
         fs::remove_file(&outputs.metrics).unwrap();
-        assert_eq!(outputs.read(&Root::Global).unwrap().metrics, []);
+        assert_eq!(outputs.read(&Root::Global, outputs.written()).unwrap().metrics, []);
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mkfifoat(rustix::fs::CWD, &outputs.metrics, mode).unwrap();
         assert!(refused(&outputs).contains("metrics is no regular file"));
@@ -210,7 +226,7 @@ mod tests {
         for (path, text) in good {
             fs::write(path, text).unwrap();
         }
-        let read = outputs.read(&Root::Global).unwrap();
+        let read = outputs.read(&Root::Global, outputs.written()).unwrap();
         assert_eq!((read.metrics.len(), read.object_patches.len()), (1, 1));
         for ((path, text), expected) in good.into_iter().zip([
             "got bad json patch for config values: ",

@@ -182,18 +182,19 @@ impl Hooks {
             None => Root::Global,
         };
         let id = id.clone();
+        let written = outputs.written();
         let failed = match &finished {
             Ok(finished) => exit_failure(finished).or_else(|| {
-                let all = finished.printed.saturating_add(outputs.len_bytes() as u64);
+                let all = finished.printed.saturating_add(written.bytes);
                 let most = limits.output.filter(|most| all > *most)?;
                 Some(limit_failure(&MetLimit { kind: LimitKind::Output, most }, ""))
             }),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
         let left_running = finished.as_ref().map_or(true, |finished| finished.left_running);
-        let is_large = is_large || outputs.len_bytes() >= LARGE;
+        let is_large = is_large || written.bytes >= LARGE as u64;
         let read = move || {
-            let outcome = failed.map_or_else(|| outputs.read(&root), Err);
+            let outcome = failed.map_or_else(|| outputs.read(&root, written), Err);
             let outcome = outcome.map_err(|failure| name_hook(&id, failure));
             let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
             // Removing large files takes time, too.
