@@ -423,3 +423,72 @@ async fn requested(shutdown: &mut watch::Receiver<bool>) {
         std::future::pending::<()>().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use engine::{Catalog, Config, FailureKind};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(3);
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_02_an_operator_whose_timers_go_off_too_late_is_not_alive() {
+        for (late, is_alive) in
+            [(Duration::ZERO, true), (PATIENCE, true), (PATIENCE + Duration::from_millis(1), false)]
+        {
+            let (_inbox, questions, mut channels) = channels();
+            channels.start.is_driven.store(true, Ordering::Relaxed);
+            let answers = async {
+                match channels.questions.recv().await {
+                    Some(Question::Lateness(answer)) => answer.send(late).unwrap(),
+                    other => unreachable!("{other:?}"),
+                }
+            };
+            assert_eq!(tokio::join!(questions.is_alive(PATIENCE), answers).0, is_alive, "{late:?}");
+        }
+    }
+
+    /// Answers that releases can't be listed, which is tried again later.
+    struct Failing(Vec<Event>);
+
+    impl Effects for Failing {
+        fn begin(&mut self, effect: Effect, _: &Inbox) {
+            if let Effect::ListReleases { run, .. } = effect {
+                let failure = Failure::new(FailureKind::Cluster, "connection refused");
+                self.0.push(Event::ReleasesListed { run, outcome: Err(failure) });
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_02_timers_are_as_late_as_time_has_passed_since_they_were_due() {
+        let (inbox, _questions, _channels) = channels();
+        let mut driver = Driver {
+            engine: Engine::new(Config::default(), Catalog::default()),
+            effects: Failing(Vec::new()),
+            inbox,
+            begun: Instant::now(),
+            suspended: suspended(),
+            commands: Vec::new(),
+            next_command: 1,
+        };
+        let object = engine::ConfigObject::ConfigMap;
+        driver.handle(Event::ConfigChanged { object, version: String::new(), data: None });
+        driver.handle(Event::Started);
+        let failed = driver.effects.0.pop().unwrap();
+        driver.handle(failed);
+        let lateness = |driver: &mut Driver<Failing>| {
+            let (sender, mut answer) = oneshot::channel();
+            driver.answer(Question::Lateness(sender));
+            answer.try_recv().unwrap()
+        };
+        let due = driver.instant(driver.engine.next_wakeup().unwrap());
+        assert!(due > Instant::now());
+        assert_eq!(lateness(&mut driver), Duration::ZERO, "it is not due yet");
+        tokio::time::sleep_until(due + Duration::from_secs(7)).await;
+        assert_eq!(lateness(&mut driver), Duration::from_secs(7));
+        driver.handle(Event::TimerFired);
+        assert_eq!(lateness(&mut driver), Duration::ZERO, "it went off");
+    }
+}

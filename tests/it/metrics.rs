@@ -1,6 +1,7 @@
 //! Every metric has a value in some run.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::time::Instant;
 
 use apiserver::FaultPlan;
@@ -8,11 +9,14 @@ use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::DeleteParams;
+use regex::Regex;
 use serde_json::json;
 
 use crate::support::DEADLINE;
+use crate::support::files::root;
 use crate::support::in_process::Cluster;
 use crate::support::program::{get, hook};
+use crate::support::server;
 
 /// What the reference operator exports and we do, without the prefix.
 const METRICS: &[&str] = &[
@@ -148,4 +152,75 @@ async fn every_metric_gets_a_value_in_some_run() {
     operator.stop().await;
     let text = "object_patcher_kubernetes_client_request_result_total";
     assert!(seen.contains(text), "{seen:?}");
+}
+
+/// Returns the names of the alerts that compare one series with a number and would fire with these metrics.
+fn firing(scraped: &str) -> BTreeSet<String> {
+    let alerts = fs::read_to_string(root().join("examples/monitoring/alerts.yaml")).unwrap();
+    let alerts = values::yaml::parse(&alerts).unwrap();
+    let simple = Regex::new(r"^([a-z_]+)(?:\{([^}]*)\})? > ([0-9]+)$").unwrap();
+    let mut firing = BTreeSet::new();
+    for rule in alerts["groups"][0]["rules"].as_array().unwrap() {
+        let Some(parts) = simple.captures(rule["expr"].as_str().unwrap()) else { continue };
+        let limit: f64 = parts[3].parse().unwrap();
+        let label = parts.get(2).map_or("", |label| label.as_str());
+        let is_over = scraped.lines().any(|line| {
+            let Some((series, value)) = line.rsplit_once(' ') else { return false };
+            series.split('{').next() == Some(&parts[1])
+                && series.contains(label)
+                && value.parse::<f64>().is_ok_and(|value| value > limit)
+        });
+        if is_over {
+            firing.insert(rule["alert"].as_str().unwrap().to_owned());
+        }
+    }
+    firing
+}
+
+/// Asks until the metrics are as wanted, and returns them.
+fn scraped(port: u16, are_right: impl Fn(&str) -> bool) -> String {
+    let begun = Instant::now();
+    loop {
+        let text = get(&port.to_string(), "/metrics");
+        if are_right(&text) {
+            return text;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{text}");
+        std::thread::yield_now();
+    }
+}
+
+const OWN: &str =
+    "addon_operator_watches_broken{kind=\"ConfigMap ops/addon-operator\",reason=\"failure\"} 1\n";
+
+const OF_RELEASE: &str =
+    "addon_operator_module_unwatched_kinds{kind=\"ConfigMap in ops\",module=\"web\"} 1\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slip_02_slip_08_what_a_role_does_not_let_the_operator_watch_has_a_metric_and_an_alert() {
+    let world = Cluster::new().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
+    world.write(
+        "modules/010-web/templates/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
+    );
+    // It may list ConfigMaps in its namespace and watch none, nor list those of the cluster.
+    for paths in ["/api/v1/configmaps", "/api/v1/namespaces/ops/configmaps?*watch=true*"] {
+        world.server.faults().add(FaultPlan::on(Method::GET, paths).times(u64::MAX).fail(403));
+    }
+    let operator = world.start(&[]).await;
+    let port = operator.port;
+    let text = scraped(port, |text| text.contains(OWN) && text.contains(OF_RELEASE));
+    assert!(server::get(&world.server, "/api/v1/namespaces/ops/configmaps/web").await.is_some());
+    let (own, release) = ("AddonOperatorWatchBroken".to_owned(), "AddonOperatorReleaseNotWatched".to_owned());
+    let fire = firing(&text);
+    assert!(fire.contains(&own) && fire.contains(&release), "{fire:?}");
+    assert!(get(&port.to_string(), "/healthz").starts_with("HTTP/1.1 200"));
+    // The role is mended.
+    world.server.faults().clear();
+    let over = |text: &str| !text.contains("watches_broken{") && !text.contains("unwatched_kinds{");
+    let fire = firing(&scraped(port, over));
+    assert!(!fire.contains(&own) && !fire.contains(&release), "{fire:?}");
+    operator.stop().await;
 }

@@ -94,6 +94,7 @@ impl<T: DeserializeOwned> ListWatch<T> {
     }
 
     fn works(&mut self) {
+        self.attempts.work();
         self.report.iter_mut().for_each(WatchReport::works);
         if std::mem::take(&mut self.is_failed) {
             self.ready.push_back(Update::Restored);

@@ -133,6 +133,10 @@ impl Informer {
     }
 
     async fn works(&self, collection: usize, state: &mut State) {
+        // A namespace that could be listed is no watch that lasts.
+        if collection != NAMESPACES {
+            state.attempts.work();
+        }
         if state.condition.works(collection) {
             self.report(|monitor| Event::WatchRestored { monitor }).await;
         }

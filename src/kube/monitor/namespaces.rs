@@ -112,6 +112,7 @@ impl LabelledNamespaces {
     /// Records that the objects of a namespace are known as of this version.
     pub(super) fn join(&mut self, namespace: String, version: u64) {
         self.retry = None;
+        self.joins.work();
         self.joined.insert(namespace, version);
     }
 
