@@ -30,7 +30,7 @@ use crate::status::{ApiError, Outcome};
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 /// How long a client may take to send a body.
-const BODY_TIME: Duration = Duration::from_mins(1);
+pub(super) const BODY_TIME: Duration = Duration::from_mins(1);
 
 /// The connection was cut on purpose, by a fault plan.
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -17,7 +17,7 @@ use rcgen::{
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
@@ -29,7 +29,8 @@ use crate::status::ApiError;
 /// How long a client may take to agree on a connection.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// How long a client may take to send the head of a request.
+/// How long a client may take to send the head of a request. In HTTP/1.1 the next one begins where the last answer ends, so a
+/// connection may be idle for no longer, either.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
 /// How many connections are open at a time, and how long they may be idle or not read: as long as those of the real
@@ -89,17 +90,10 @@ pub(crate) fn serve(
 ) -> Result<Serving, TransportError> {
     let address = listener.local_addr()?;
     let identity = Identity::new(address)?;
-    let tls =
-        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![identity.certificate], identity.key)?;
-    let mut tls = tls;
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    let kubeconfig = kubeconfig(address, &identity.authority, token);
+    let acceptor = identity.acceptor()?;
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(accept(listener, acceptor, service, LIMITS, stopped));
-    let kubeconfig = kubeconfig(address, &identity.authority, token);
     Ok(Serving { address, kubeconfig, stop })
 }
 
@@ -111,6 +105,17 @@ struct Identity {
 }
 
 impl Identity {
+    /// Returns what agrees on TLS as this server.
+    fn acceptor(self) -> Result<TlsAcceptor, TransportError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate], self.key)?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(tls)))
+    }
+
     fn new(address: SocketAddr) -> Result<Identity, rcgen::Error> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -185,6 +190,8 @@ async fn accept(
             Ok((stream, _)) => {
                 // A connection for which there is no place is closed at once: who asks again may find one.
                 let Some(connection) = connections.admit() else { continue };
+                // Small answers must not wait for more.
+                let _ = stream.set_nodelay(true);
                 tokio::spawn(converse(
                     stream,
                     acceptor.clone(),
@@ -204,14 +211,12 @@ async fn accept(
 }
 
 async fn converse(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     acceptor: TlsAcceptor,
     connection: Arc<Connection>,
     service: Endpoint,
     mut stopped: watch::Receiver<bool>,
 ) {
-    // Small answers must not wait for more.
-    let _ = stream.set_nodelay(true);
     let agreed = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream));
     let stream = tokio::select! {
         agreed = agreed => agreed,
@@ -289,6 +294,7 @@ mod tests {
 
     use super::*;
     use crate::ApiServer;
+    use crate::server::endpoint::BODY_TIME;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -387,5 +393,47 @@ mod tests {
         let begin = Instant::now();
         timeout(3 * LIMITS.idle, served).await.unwrap().unwrap();
         assert!(begin.elapsed() + SECOND >= LIMITS.idle, "{:?}", begin.elapsed());
+    }
+
+    /// What ends a connection of which no more comes than was said, and the longest that it takes.
+    const DEADLINES: [(&str, Duration); 5] = [
+        ("", LIMITS.idle),
+        ("GET /healthz HTTP/1.1\r\nhost:", HEAD_TIME),
+        ("POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf", BODY_TIME),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", LIMITS.idle),
+        ("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", HEAD_TIME),
+    ];
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_06_a_connection_has_a_deadline_for_its_first_whole_request_and_for_the_next() {
+        let service = server(0).await;
+        for (said, longest) in DEADLINES {
+            let (mut client, served) = connected(&service, 4096);
+            client.write_all(said.as_bytes()).await.unwrap();
+            ends(served, longest, said).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_06_who_does_not_agree_on_tls_is_closed() {
+        let service = server(0).await;
+        // Nothing, and the beginning of a greeting.
+        for said in ["", "\x16\x03\x01"] {
+            let (mut client, far) = duplex(4096);
+            let acceptor = Identity::new(([127, 0, 0, 1], 1).into()).unwrap().acceptor().unwrap();
+            let connection = Connections::new(LIMITS).admit().unwrap();
+            let (_stop, stopped) = watch::channel(false);
+            let served = tokio::spawn(converse(far, acceptor, connection, service.clone(), stopped));
+            client.write_all(said.as_bytes()).await.unwrap();
+            ends(served, HANDSHAKE_TIME, said).await;
+        }
+    }
+
+    /// Waits until a connection ends, which may take this long and the time of its last answer.
+    async fn ends(served: JoinHandle<()>, longest: Duration, said: &str) {
+        let begin = Instant::now();
+        let ended = timeout(longest + SHUTDOWN_TIME + SECOND, served).await;
+        assert!(ended.is_ok_and(|ended| ended.is_ok()), "open after {:?}: {said:?}", begin.elapsed());
+        assert!(begin.elapsed() + SECOND >= longest, "closed after {:?}: {said:?}", begin.elapsed());
     }
 }
