@@ -109,6 +109,8 @@ pub(crate) struct Difference {
     pub(crate) path: String,
     expected: String,
     found: String,
+    /// What the answer says there, as `known.tsv` has it.
+    pub(crate) pinned: String,
 }
 
 impl fmt::Display for Difference {
@@ -120,6 +122,22 @@ impl fmt::Display for Difference {
 fn shown(value: Option<&Value>) -> String {
     let text = value.map_or_else(|| "nothing".to_owned(), Value::to_string);
     text.chars().take(300).collect()
+}
+
+/// The longest text that `known.tsv` has as it is.
+const LONGEST: usize = 160;
+
+/// Returns a part of an answer as one line. Of a long one that is its beginning, its length and its FNV-1a hash.
+fn pinned(value: Option<&Value>) -> String {
+    let text = value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let begin: String = text.chars().take(LONGEST / 2).collect();
+    format!("{begin}… ({} bytes, {hash:016x})", text.len())
 }
 
 /// Adds what differs; the path is the number of the step and the keys that lead there.
@@ -141,6 +159,11 @@ fn compare_parts(expected: Option<&Value>, found: Option<&Value>, path: &str, ou
             }
         }
         (a, b) if a == b => {}
-        (a, b) => out.push(Difference { path: path.to_owned(), expected: shown(a), found: shown(b) }),
+        (a, b) => out.push(Difference {
+            path: path.to_owned(),
+            expected: shown(a),
+            found: shown(b),
+            pinned: pinned(b),
+        }),
     }
 }
