@@ -235,6 +235,47 @@ mod tests {
         assert_eq!(fs::metadata(parent.path()).unwrap().mode() & 0o7777, 0o1777);
     }
 
+    /// Gives a file to somebody else. Returns whether this user may.
+    fn give_away(path: &Path) -> bool {
+        let is_given = std::os::unix::fs::lchown(path, Some(65_534), None).is_ok();
+        if !is_given {
+            eprintln!("skipped: only root gives files away");
+        }
+        is_given
+    }
+
+    #[test]
+    fn slip_12_a_parent_that_somebody_else_owns_is_refused_and_stays_as_it_is() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        if !give_away(parent.path()) {
+            return;
+        }
+        let error = Scratch::open(Some(parent.path()), false).unwrap_err();
+        assert!(matches!(error, ScratchError::Untrusted { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&parent.path().display().to_string()), "{text}");
+        assert!(text.contains("user 65534 owns it"), "{text}");
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+        assert_eq!(fs::metadata(parent.path()).unwrap().mode() & 0o7777, 0o777);
+    }
+
+    #[test]
+    fn slip_12_what_somebody_else_put_below_the_parent_is_not_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        // The directory is another user's, or only its lock.
+        for (name, given) in [("run-directory", ""), ("run-lock", LOCK)] {
+            let left = parent.path().join(name);
+            DirBuilder::new().mode(0o700).create(&left).unwrap();
+            fs::write(left.join(LOCK), "").unwrap();
+            if !give_away(&left.join(given)) {
+                return;
+            }
+        }
+        Scratch::open(Some(parent.path()), false).unwrap();
+        assert!(parent.path().join("run-directory").exists() && parent.path().join("run-lock").exists());
+    }
+
     #[test]
     fn slip_12_what_a_new_operator_has_not_locked_yet_is_not_removed() {
         let parent = tempfile::tempdir().unwrap();

@@ -121,7 +121,7 @@ async fn slip_24_all_objects_of_a_hook_that_is_a_list_are_made_waited_for_and_de
 }
 
 /// Upgrades, and lets the operator end when the Job `prepare` of a hook is there; returns why the upgrade failed.
-async fn cut_off(world: &ReleaseFixture) -> engine::Failure {
+pub(crate) async fn cut_off(world: &ReleaseFixture) -> engine::Failure {
     let (signal, cancelled) = oneshot::channel();
     let helm = world.helm();
     let (module, values) = (world.module(), world.values(json!({"k": "two"})));

@@ -3,10 +3,15 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
+use kube::Client;
 use tokio::net::TcpListener;
 
+use crate::helm_hooks::cut_off;
+use crate::support::files::write;
 use crate::support::in_process::Cluster;
+use crate::support::release::{MAP, NAMESPACE, ReleaseFixture, end_jobs};
 use crate::support::server::get;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,4 +61,38 @@ async fn a_module_is_installed_changed_left_alone_and_removed_by_helm() {
     };
     assert!(!helm(&["list", "--all"]).contains("web"));
     operator.stop().await;
+}
+
+/// A hook of the kind Job that nobody ends but the test.
+const HOOK: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: prepare\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}\n\
+    spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs helm"]
+async fn slip_17_helm_goes_on_after_the_operator_ended_within_a_hook() {
+    let mut world =
+        ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/hook.yaml", HOOK)]);
+    world.timeout = Duration::from_mins(5);
+    assert!(cut_off(&world).await.is_cancelled());
+    let serving = world.server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let kubeconfig = dir.path().join("kubeconfig").display().to_string();
+    fs::write(&kubeconfig, serving.kubeconfig()).unwrap();
+    let chart = dir.path().join("web");
+    write(&chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.2.3\n");
+    write(&chart.join("templates/map.yaml"), &MAP.replace(".Values.web.k", ".Values.k"));
+    write(&chart.join("templates/hook.yaml"), HOOK);
+    let kubelet = tokio::spawn(end_jobs(Client::new(world.server.service(), NAMESPACE), None));
+    let chart = chart.display().to_string();
+    let mut helm = Command::new("helm");
+    helm.args(["upgrade", "--install", "web", chart.as_str(), "--set", "k=three", "--timeout", "1m"]);
+    helm.args(["--namespace", NAMESPACE, "--kubeconfig", kubeconfig.as_str()]);
+    let output = tokio::task::block_in_place(|| helm.output().unwrap());
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert_eq!(world.states().await.last().unwrap(), "2 deployed", "{text}");
+    assert_eq!(world.map("web-map").await.unwrap()["data"]["k"], "three");
+    // The operator goes on after helm as well.
+    world.upgraded(&world.helm()).await;
+    kubelet.abort();
 }

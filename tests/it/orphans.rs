@@ -15,6 +15,14 @@ fn is_permitted() -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// Returns a program of `world` as the first process of a namespace of its own.
+fn as_process_1(program: &Command, world: &Workspace) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.arg(program.get_program()).args(program.get_args()).current_dir(world.path());
+    command
+}
+
 #[test]
 fn as_process_1_the_operator_collects_what_hooks_leave_behind() {
     if !is_permitted() {
@@ -34,10 +42,7 @@ fn as_process_1_the_operator_collects_what_hooks_leave_behind() {
     );
     let dev =
         world.command(&["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"]);
-    let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-    command.arg(dev.get_program()).args(dev.get_args()).current_dir(world.path());
-    let mut running = Running::start(command);
+    let mut running = Running::start(as_process_1(&dev, &world));
     running.wait("as process 1, dead: 0");
     assert!(!running.seen().iter().any(|line| line.contains("failed")), "{:?}", running.seen());
 }
@@ -68,10 +73,7 @@ fn hooks_beside_orphans(count: usize) {
         "--prometheus-listen-address",
         "127.0.0.1",
     ]);
-    let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-    command.arg(dev.get_program()).args(dev.get_args()).current_dir(world.path());
-    let mut running = Running::start(command);
+    let mut running = Running::start(as_process_1(&dev, &world));
     running.wait("Operator is ready now");
     let log = running.seen().join("\n");
     for n in 0..count {
@@ -153,11 +155,12 @@ fn slip_18_the_end_of_the_operator_ends_what_hooks_left_behind() {
     until_gone(&pid);
 }
 
-/// A plugin for credentials that leaves at once. Whoever waits for it has to get its status.
-const PLUGIN: &str = "#!/bin/bash\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"t\"}}'\n";
+/// A plugin for credentials that leaves at once, and an orphan beside it. Whoever waits for it has to get its status.
+const PLUGIN: &str = "#!/bin/bash\n(setsid true &)\necho $PPID > parent\n\
+    echo '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"t\"}}'\n";
 
-#[test]
-fn slip_18_what_somebody_else_waits_for_is_not_taken_for_an_orphan() {
+/// Returns a world whose kubeconfig has that plugin, and the operator that uses it.
+fn with_plugin() -> (Workspace, Command) {
     let world = Workspace::new();
     world.write("plugin.sh", PLUGIN);
     world.write(
@@ -166,26 +169,51 @@ fn slip_18_what_somebody_else_waits_for_is_not_taken_for_an_orphan() {
          users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, interactiveMode: Never}}}]\n\
          contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a\n",
     );
+    let program = world.command(&[
+        "start",
+        "--kube-config",
+        "kubeconfig",
+        "--namespace",
+        "ops",
+        "--prometheus-listen-port",
+        "0",
+        "--prometheus-listen-address",
+        "127.0.0.1",
+        "--debug-unix-socket",
+        "socket",
+        "--tmp-dir",
+        "tmp",
+        "--once",
+    ]);
+    (world, program)
+}
+
+/// Runs it. The plugin has to have worked: what fails is the API server behind it.
+fn plugin_works(mut command: Command, world: &Workspace) {
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("does not answer") && !text.contains("child"), "{:?}: {text}", output.status);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(world.path().join("parent").exists(), "the plugin has not run: {text}");
+}
+
+#[test]
+fn slip_18_what_somebody_else_waits_for_is_not_taken_for_an_orphan() {
     for _ in 0..20 {
-        let (code, text) = world.ask(&[
-            "start",
-            "--kube-config",
-            "kubeconfig",
-            "--namespace",
-            "ops",
-            "--prometheus-listen-port",
-            "0",
-            "--prometheus-listen-address",
-            "127.0.0.1",
-            "--debug-unix-socket",
-            "socket",
-            "--tmp-dir",
-            "tmp",
-            "--once",
-        ]);
-        assert!(
-            code == 3 && text.contains("does not answer") && !text.contains("child"),
-            "exit {code}: {text}"
-        );
+        let (world, program) = with_plugin();
+        plugin_works(program, &world);
+    }
+}
+
+#[test]
+fn slip_18_as_process_1_the_exits_of_credential_plugins_are_left_to_who_waits_for_them() {
+    if !is_permitted() {
+        eprintln!("skipped: this machine does not permit namespaces of processes");
+        return;
+    }
+    for _ in 0..20 {
+        let (world, program) = with_plugin();
+        plugin_works(as_process_1(&program, &world), &world);
+        assert_eq!(fs::read_to_string(world.path().join("parent")).unwrap(), "1\n");
     }
 }

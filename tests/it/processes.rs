@@ -72,7 +72,6 @@ async fn f_b3_a_child_that_keeps_the_streams_open_does_not_block_the_run() {
     std::process::Command::new("kill").arg(pid).status().unwrap();
 }
 
-/// Returns whether a process lives.
 #[tokio::test]
 async fn what_a_program_leaves_running_is_told() {
     for (script, left_running) in [
@@ -90,6 +89,7 @@ async fn what_a_program_leaves_running_is_told() {
     }
 }
 
+/// Returns whether a process lives.
 fn lives(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
@@ -142,12 +142,13 @@ fn pids(out: &str) -> Vec<String> {
     out.lines().filter_map(|line| line.strip_prefix("pid ")).map(str::to_owned).collect()
 }
 
-#[tokio::test]
-async fn slip_18_what_left_the_group_of_a_program_ends_with_it_at_its_deadline() {
+/// Runs a script whose children leave its group, with this limit, and cancels it if there is none. All that it started has to be
+/// gone then.
+async fn leavers_end(timeout: Option<Duration>) -> Exit {
     let (cancel, cancelled) = oneshot::channel();
     let (sender, mut printed) = tokio::sync::mpsc::unbounded_channel();
-    let mut program = bash(LEAVERS, None);
-    program.environment.push(("RUN".into(), format!("{}-leavers", std::process::id()).into()));
+    let mut program = bash(LEAVERS, timeout);
+    program.environment.push(("RUN".into(), format!("{}-{timeout:?}", std::process::id()).into()));
     program.mark = Some("RUN");
     let running = tokio::spawn(program.run(cancelled, move |_, text| {
         let _ = sender.send(String::from_utf8_lossy(text).into_owned());
@@ -156,13 +157,26 @@ async fn slip_18_what_left_the_group_of_a_program_ends_with_it_at_its_deadline()
     while pids(&out).len() < 2 || !out.ends_with('\n') {
         out += &printed.recv().await.unwrap();
     }
-    // The time between SIGTERM, which all of them ignore, and SIGKILL need not pass.
+    // Neither the limit nor the time between SIGTERM, which all of them ignore, and SIGKILL need pass.
     tokio::time::pause();
-    cancel.send(()).unwrap();
-    assert_eq!(running.await.unwrap().unwrap().exit, Exit::Cancelled);
+    let cancel = if timeout.is_none() { cancel.send(()).map(|()| None).unwrap() } else { Some(cancel) };
+    let finished = running.await.unwrap().unwrap();
+    drop(cancel);
     for pid in pids(&out) {
         until_gone(&pid);
     }
+    finished.exit
+}
+
+#[tokio::test]
+async fn slip_18_what_left_the_group_of_a_program_ends_with_it_at_its_deadline() {
+    let limit = Duration::from_hours(1);
+    assert_eq!(leavers_end(Some(limit)).await, Exit::TimedOut(limit));
+}
+
+#[tokio::test]
+async fn slip_18_what_left_the_group_of_a_program_ends_with_it_when_it_is_cancelled() {
+    assert_eq!(leavers_end(None).await, Exit::Cancelled);
 }
 
 #[tokio::test]

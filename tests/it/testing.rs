@@ -384,3 +384,22 @@ fn hooks_of_the_shell_framework_allow_change_and_convert() {
     let (code, text) = world.test(&[]);
     assert_eq!(code, 0, "{text}");
 }
+
+#[test]
+fn slip_04_each_cluster_of_a_test_has_a_token_of_its_own() {
+    let world = Fixture::new();
+    let tokens = world.path("tokens");
+    let noting = format!("sed -n 's/^ *token: //p' \"$KUBECONFIG\" >> '{}'\necho \"hello", tokens.display());
+    world.write("modules/010-web/hooks/a.sh", &HOOK.replace("echo \"hello", &noting));
+    let case = |name: &str| format!("- name: {name}\n  run: beforeHelm\n  expect: {{runs: [beforeHelm]}}\n");
+    world.write("modules/010-web/hooks/a.test.yaml", &(case("one") + &case("two")));
+    for _ in 0..2 {
+        let (code, text) = world.test(&[]);
+        assert_eq!(code, 0, "{text}");
+    }
+    let tokens = fs::read_to_string(tokens).unwrap();
+    let found: std::collections::BTreeSet<&str> =
+        tokens.lines().map(|token| token.trim_matches('"')).collect();
+    assert_eq!((tokens.lines().count(), found.len()), (4, 4), "{tokens}");
+    assert!(found.iter().all(|token| token.len() >= 43), "256 random bits need 43 characters: {found:?}");
+}
