@@ -77,10 +77,7 @@ impl Helm {
             .map_err(unwritten)?;
         write_values(&file, upgrade.values).map_err(unwritten)?;
         // The program refuses to go on from a revision that was cut off.
-        let is_in_the_way = |stored: &&StoredRevision| plan.cut_off.contains(&stored.version);
-        for stored in history.iter().filter(is_in_the_way) {
-            self.storage.delete(name, stored).await?;
-        }
+        self.storage.delete_all(name, history, &plan.cut_off).await?;
         if let Some(last) = last.filter(|last| last.status == Status::Uninstalling) {
             self.storage.delete(name, last).await?;
         }

@@ -391,6 +391,19 @@ impl Storage {
         self.requests.delete(&self.path(release, stored.version)).await.map(|_| ())
     }
 
+    /// Deletes those revisions of `history` that have one of these numbers.
+    pub(super) async fn delete_all(
+        &self,
+        release: &str,
+        history: &[StoredRevision],
+        versions: &[u32],
+    ) -> Result<(), RequestError> {
+        for stored in history.iter().filter(|stored| versions.contains(&stored.version)) {
+            self.delete(release, stored).await?;
+        }
+        Ok(())
+    }
+
     fn labels(&self, record: &Record, extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut labels = record::labels(record, extra);
         labels.insert(OWNER.to_owned(), self.owner.clone());

@@ -186,9 +186,7 @@ impl Helm {
         let marks = upgrade.marks(history.last());
         // A record that fits no Secret is refused before anything is touched.
         let data = self.storage.encode(&record)?;
-        for stored in history.iter().filter(|stored| plan.cut_off.contains(&stored.version)) {
-            self.storage.delete(upgrade.name, stored).await?;
-        }
+        self.storage.delete_all(upgrade.name, history, &plan.cut_off).await?;
         let mut written = Vec::new();
         if plan.repeated.is_none() {
             let begun = self.begin_revision(&mut plan, &mut record, data, &marks, *is_read).await?;
@@ -421,11 +419,7 @@ impl Helm {
                     }
                 }
                 // Nobody can read it, and it would count as deployed for ever.
-                None => {
-                    for stored in history.iter().filter(|stored| stored.version == *version) {
-                        self.storage.delete(name, stored).await?;
-                    }
-                }
+                None => self.storage.delete_all(name, history, &[*version]).await?,
             }
         }
         Ok(())
@@ -476,15 +470,9 @@ impl Helm {
         let mut versions: Vec<u32> = history.iter().map(|stored| stored.version).collect();
         versions.retain(|version| !plan.cut_off.contains(version) && *version != plan.next);
         versions.push(plan.next);
-        for version in over_limit(&versions, self.settings.history_max) {
-            if plan.base == Some(*version) {
-                continue;
-            }
-            for stored in history.iter().filter(|stored| stored.version == *version) {
-                self.storage.delete(name, stored).await?;
-            }
-        }
-        Ok(())
+        let mut over = over_limit(&versions, self.settings.history_max).to_vec();
+        over.retain(|version| plan.base != Some(*version));
+        Ok(self.storage.delete_all(name, history, &over).await?)
     }
 
     /// Has the objects that there are now watched.
