@@ -1,10 +1,14 @@
 //! Releases against the embedded API server.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use apiserver::FaultPlan;
 use engine::{ModuleName, ReleaseAction, ReleaseName};
 use http::Method;
+use kube::Client;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::release::{
@@ -294,6 +298,64 @@ async fn f_a8_hooks_run_once_and_leave_one_revision() {
     let job = world.get(&format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/prepare")).await;
     assert!(job.is_none());
     assert!(events.try_recv().is_err(), "nothing that happened is a reason to run");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_a8_hooks_that_wait_run_once_however_long_the_release_idles() {
+    let hook = |weight: u32| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: prepare-{weight}\n  annotations: {{helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-weight: '{weight}', helm.sh/hook-delete-policy: hook-succeeded}}\nspec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: c, image: i}}]}}}}}}\n"
+        )
+    };
+    let (first, second) = (hook(1), hook(2));
+    let mut world = ReleaseFixture::without_nodes(&[
+        ("crds/widgets.yaml", CRD),
+        ("templates/map.yaml", MAP),
+        ("templates/first.yaml", &first),
+        ("templates/second.yaml", &second),
+    ]);
+    world.timeout = Duration::from_hours(1);
+    // Each Job takes ten minutes, and is seen to be made once.
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let (client, noted) = (Client::new(world.server.service(), NAMESPACE), Arc::clone(&made));
+    let kubelet = tokio::spawn(async move {
+        let api: kube::Api<k8s_openapi::api::batch::v1::Job> = kube::Api::namespaced(client, NAMESPACE);
+        let mut ended = BTreeSet::new();
+        loop {
+            tokio::time::sleep(Duration::from_mins(10)).await;
+            for job in api.list(&ListParams::default()).await.unwrap() {
+                if ended.insert(job.metadata.uid.unwrap()) {
+                    let name = job.metadata.name.unwrap();
+                    noted.lock().unwrap().push(name.clone());
+                    let conditions = ["SuccessCriteriaMet", "Complete"]
+                        .map(|kind| json!({"type": kind, "status": "True", "reason": "CompletionsReached"}));
+                    let noon = "2026-01-01T12:00:00Z";
+                    let done = json!({"status": {"conditions": conditions, "startTime": noon, "completionTime": noon}});
+                    api.patch_status(&name, &PatchParams::default(), &Patch::Merge(done)).await.unwrap();
+                }
+            }
+        }
+    });
+    let helm = world.helm();
+    helm.ensure_crds(&world.module()).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
+    assert!(begun.elapsed() >= Duration::from_mins(20), "{:?}", begun.elapsed());
+    let mut events = watched(&helm);
+    for hour in 0..24 {
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        assert!(events.try_recv().is_err(), "after {hour} hours something was a reason to run");
+        helm.ensure_crds(&world.module()).await.unwrap();
+        assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    }
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
+    assert_eq!(world.states().await, ["1 deployed"]);
+    assert_eq!(*made.lock().unwrap(), ["prepare-1", "prepare-2"]);
+    for name in ["prepare-1", "prepare-2"] {
+        let job = world.get(&format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{name}")).await;
+        assert!(job.is_none(), "{name}");
+    }
+    kubelet.abort();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 #![expect(clippy::too_many_lines, reason = "what an incident looks like is one picture")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a stage answers what its incident is about")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use addon_operator::driver::{self, Effects, Inbox};
@@ -19,7 +19,8 @@ use engine::hook::{HookKind, config};
 use engine::{
     Catalog, Config, ConfigData, ConfigObject, Drift, Effect, ElectionConfig, ElectionMode, EnabledFlag,
     Engine, Event, Failure, FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction,
-    ReleaseOutcome, Requirement, ReviewId, Scope, Verdict, WebhookCertificate, WebhookClient, WebhookConfig,
+    ReleaseOutcome, Requirement, ReviewId, RunId, Scope, Verdict, WebhookCertificate, WebhookClient,
+    WebhookConfig,
 };
 use http_body_util::BodyExt;
 use insta::assert_snapshot;
@@ -1099,4 +1100,50 @@ async fn f_h6_a_hook_needs_more_than_it_may_use() {
     let errors = metrics.lines().find(|line| line.starts_with("addon_operator_module_run_errors_total{"));
     assert!(errors.is_some_and(|line| !line.ends_with(" 0")), "{metrics}");
     assert!(operator.log().contains(limit), "{}", operator.log());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_d7_the_metric_of_stuck_queues_is_small_for_schedules_and_grows_for_a_hook_that_hangs() {
+    // Runs that take their time: the test answers them.
+    let held: Arc<Mutex<Vec<RunId>>> = Arc::default();
+    let holding = Arc::clone(&held);
+    let schedules = "schedule: [{name: often, crontab: '*/15 * * * * *', queue: side}, {name: hangs, crontab: '0 * * * *', queue: slow}]";
+    let operator = Operator::start(schedules, move |effect| match effect {
+        Effect::RunHook { run, .. } => {
+            holding.lock().unwrap().push(*run);
+            // That does nothing, and is no answer.
+            Some(Event::TimerFired)
+        }
+        _ => None,
+    });
+    operator.after(1).await;
+    let fire = async |line: &str| {
+        assert!(operator.inbox.event(Event::CronFired { line: line.into() }).await);
+    };
+    let seconds = async |queue: &str| -> Option<f64> {
+        let series = format!("addon_operator_tasks_queue_head_seconds{{queue=\"{queue}\"}} ");
+        operator.get("/metrics").await.lines().find_map(|line| line.strip_prefix(&series)?.parse().ok())
+    };
+    assert_eq!((seconds("side").await, seconds("slow").await), (None, None));
+    fire("0 * * * *").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(held.lock().unwrap().drain(..).count(), 1, "it hangs from now on");
+    for round in 0..130 {
+        fire("*/15 * * * * *").await;
+        tokio::time::sleep(Duration::from_secs(14)).await;
+        let side = seconds("side").await.unwrap();
+        assert!((13.0..15.0).contains(&side), "round {round}: {side} s");
+        let runs: Vec<RunId> = held.lock().unwrap().drain(..).collect();
+        let [run] = runs.as_slice() else { unreachable!("{runs:?}") };
+        operator.inbox.answer(Event::HookFinished {
+            run: *run,
+            outcome: Ok(HookOutput::default()),
+            usage: None,
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(seconds("side").await, None, "nothing is there any more");
+    }
+    // The alert AddonOperatorQueueStuck compares it with half an hour.
+    let slow = seconds("slow").await.unwrap();
+    assert!((1_949.0..1_952.0).contains(&slow), "{slow} s");
 }

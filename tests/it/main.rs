@@ -73,6 +73,7 @@ mod incidents;
 mod jq;
 mod kinds;
 mod loading;
+mod memory_pressure;
 mod metrics;
 mod module_sources;
 mod module_tests;

@@ -284,3 +284,38 @@ fn slip_03_no_way_to_print_a_value_shows_it() {
         check(&engine::view::masked(&failure, &[&values]), &own, &context);
     }
 }
+
+#[test]
+fn slip_03_no_way_to_print_a_value_shows_it_before_and_after_a_rotation() {
+    let section = |value: &str| json!({ "password": value }).to_string();
+    for seed in 0..150 {
+        let mut random = Random(seed);
+        for _ in 0..5 {
+            let _ = random.below(2);
+        }
+        let [old, new] = [value(&mut random), value(&mut random)];
+        let [(old_text, old_own), (new_text, new_own)] =
+            [&old, &new].map(|value| written(&mut random, value));
+        let failure = |text: &str| {
+            let failure = Failure::new(FailureKind::HookExit, format!("exit status 1: {text} end"));
+            Err(failure.advise(format!("try {text}")))
+        };
+        // The hook has read the old value, and prints it before the rotation or behind it. Then it prints the new one.
+        let takes = [100, 3_000][usize::try_from(random.below(2)).unwrap()];
+        let mut world = World::new(&web())
+            .configured(&[("web", &section(&old))])
+            .hook("web/hooks/a.sh", failure(&old_text))
+            .hook("web/hooks/a.sh", failure(&new_text))
+            .takes("web/hooks/a.sh", takes)
+            .at(2_000, config(101, &[("web", &section(&new))]));
+        for until in [1_900, 2_100, 4_000, 20_000] {
+            world.run_until(until);
+            let (shown, context) = (public(&world), format!("seed {seed}, after {until} ms"));
+            check(&shown, &old_own, &context);
+            check(&shown, &new_own, &context);
+        }
+        let journal = format!("{:?}", world.view().journal);
+        let failures = journal.matches("exit status 1: ").count();
+        assert!(failures >= 2, "seed {seed}: {journal}");
+    }
+}
