@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tower::{BoxError, Service};
 
+use crate::scenario::{Extra, Scenario};
 use crate::seed::Seed;
 use crate::trace::Trace;
 use crate::windows::{Kind, Window, fault};
@@ -192,6 +193,9 @@ impl Network {
         });
         let hit = fault.map(|kind| format!(" meets {kind:?}")).unwrap_or_default();
         shared.trace.note(|| format!("{purpose:?} {} {path} {selector}#{nth}{hit}", request.method()));
+        if is_forbidden(Scenario::of(shared.seed).extra, purpose, &path, selector) {
+            return Ok(refusal(403, None));
+        }
         let Some(kind) = fault else {
             let answer = self.carry_out(request).await?;
             return Ok(if purpose == Purpose::Watch {
@@ -246,6 +250,22 @@ impl Network {
 
     async fn carry_out(&mut self, request: Request<kube::client::Body>) -> Answer {
         Ok(self.endpoint.call(request).await?.map(Body::new))
+    }
+}
+
+/// Returns whether a role never allows it.
+fn is_forbidden(extra: Extra, purpose: Purpose, path: &str, selector: &str) -> bool {
+    match extra {
+        Extra::NamespaceOnly => {
+            ["/api/v1/configmaps", "/api/v1/secrets"].contains(&path) && selector.contains("heritage")
+        }
+        Extra::UnwatchedConfig => {
+            purpose == Purpose::Watch
+                && path == "/api/v1/namespaces/ops/configmaps"
+                && selector.contains("addon-operator")
+                && selector.starts_with("fieldSelector")
+        }
+        Extra::Nothing | Extra::ChartHook | Extra::Edits => false,
     }
 }
 

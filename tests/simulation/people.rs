@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tower::Service as _;
 
-use crate::scenario::{Kinds, Scenario, definition};
+use crate::scenario::{Extra, Kinds, Scenario, definition};
 use crate::seed::Seed;
 use crate::trace::Trace;
 
@@ -135,7 +135,51 @@ impl People {
 
     /// Does what the seed says, until faults end.
     pub(crate) async fn work(self) {
-        tokio::join!(self.do_deeds(), self.bring_kind());
+        tokio::join!(self.do_deeds(), self.bring_kind(), self.edit());
+    }
+
+    /// Edits a field that a chart renders, once or twice: the third time would be a quarrel.
+    async fn edit(&self) {
+        if Scenario::of(self.seed).extra != Extra::Edits {
+            return;
+        }
+        for nth in 0..self.seed.between("edits", 0, 1, 3) {
+            let after = self.seed.between("edit after", nth, 0, self.seed.faults_end() * 500);
+            sleep(Duration::from_millis(after)).await;
+            let (path, body) = ("/api/v1/namespaces/ops/configmaps/db", json!({"data": {"text": "edited"}}));
+            let status = ask(&self.server, Method::PATCH, path, &body).await.0;
+            self.trace.note(|| format!("person: edits {path}: {status}"));
+        }
+    }
+
+    /// Runs Jobs as nodes do, for ever. They take their time, and fail now and then while people work.
+    pub(crate) async fn run_jobs(self) {
+        const JOBS: &str = "/apis/batch/v1/namespaces/ops/jobs";
+        for nth in 0.. {
+            sleep(Duration::from_millis(self.seed.between("job takes", nth, 500, 20_000))).await;
+            let (_, jobs) = ask(&self.server, Method::GET, JOBS, &Value::Null).await;
+            for job in jobs["items"].as_array().into_iter().flatten() {
+                if job["status"]["conditions"].is_array() {
+                    continue;
+                }
+                let may_fail = self.begun.elapsed() < Duration::from_secs(self.seed.faults_end());
+                let fails = may_fail && self.seed.chance("job fails", nth, 25);
+                let (kinds, reason) = if fails {
+                    (["FailureTarget", "Failed"], "BackoffLimitExceeded")
+                } else {
+                    (["SuccessCriteriaMet", "Complete"], "CompletionsReached")
+                };
+                let noon = "2027-01-15T12:00:00Z";
+                let conditions = kinds.map(|kind| json!({"type": kind, "status": "True", "reason": reason}));
+                let end = if fails { Value::Null } else { noon.into() };
+                let status =
+                    json!({"status": {"conditions": conditions, "startTime": noon, "completionTime": end}});
+                let name = job["metadata"]["name"].as_str().unwrap_or_default();
+                let path = format!("{JOBS}/{name}/status");
+                let code = ask(&self.server, Method::PATCH, &path, &status).await.0;
+                self.trace.note(|| format!("node: Job {name} has {}: {code}", kinds[1]));
+            }
+        }
     }
 
     /// Brings the kind that a hook waits for, and objects of it, unless it never comes.

@@ -10,7 +10,7 @@ use crate::hooks::Seen;
 use crate::network::{Asked, Purpose};
 use crate::people::Change;
 use crate::run::{End, QUIET, Run, waits_for_ever};
-use crate::scenario::{Kinds, Scenario};
+use crate::scenario::{Extra, Kinds, Scenario};
 use crate::ticks;
 
 /// A property: its sentence, and what checks it.
@@ -180,7 +180,7 @@ fn a_converged_operator_is_quiet(run: &Run) -> Vec<String> {
     let from = run.settled_at + Duration::from_secs(30);
     let to = run.settled_at + Duration::from_secs(QUIET);
     let is_quiet = |at: &Duration| from < *at && *at < to;
-    let (mut found, mut looks, mut renewals) = (Vec::new(), 0, 0);
+    let (mut found, mut looks, mut lists, mut renewals) = (Vec::new(), 0, 0, 0);
     for asked in run.asked.iter().filter(|asked| is_quiet(&asked.at)) {
         // Events are written one after the other, and nobody waits for them. Each may wait for its answer, and those that
         // are written together look once for the ConfigMap that they are about.
@@ -189,13 +189,18 @@ fn a_converged_operator_is_quiet(run: &Run) -> Vec<String> {
         let is_late_event = is_event && asked.at < to.saturating_sub(LATE_EVENTS);
         // Whoever waits for a kind looks for it once a minute: not all kinds come with a definition that can be watched.
         let is_look = waits_for_ever(run.seed, &run.intent) && ["/api", "/apis"].contains(&&*asked.path);
+        // What may be listed and never be watched is listed about once a minute.
+        let is_again = Scenario::of(run.seed).extra == Extra::UnwatchedConfig
+            && asked.purpose == Purpose::List
+            && asked.path == "/api/v1/namespaces/ops/configmaps";
         looks += usize::from(is_look);
+        lists += usize::from(is_again);
         // The Lease is renewed by one write, each ten seconds, and made once. It is read if the answer to a write was lost, and as long as
         // it is that of an operator that was killed.
         let leases = ["/leases/addon-operator-leader-election", "/leases"];
         let is_renewal = leases.iter().any(|path| asked.path.ends_with(path));
         renewals += u64::from(is_renewal);
-        if asked.purpose != Purpose::Watch && !is_late_event && !is_look && !is_renewal {
+        if asked.purpose != Purpose::Watch && !is_late_event && !is_look && !is_again && !is_renewal {
             found.push(format!("{:.3} {} {}", asked.at.as_secs_f64(), asked.method, asked.path));
         }
     }
@@ -204,6 +209,10 @@ fn a_converged_operator_is_quiet(run: &Run) -> Vec<String> {
     }
     if looks > 6 {
         found.push(format!("{looks} looks for a kind"));
+    }
+    // After half a minute at least.
+    if lists > 4 {
+        found.push(format!("{lists} lists of what can't be watched"));
     }
     let watches = run.asked.iter().filter(|asked| is_quiet(&asked.at) && asked.purpose == Purpose::Watch);
     if watches.count() > 60 {
@@ -269,6 +278,13 @@ fn untrue_status(run: &Run, status: &Value) -> Vec<String> {
         problems.retain(|problem| !problem.to_string().contains("Thing"));
         if problems.len() == told {
             found.push("it does not tell that a kind is missing".to_owned());
+        }
+    }
+    if Scenario::of(run.seed).extra == Extra::UnwatchedConfig {
+        let told = problems.len();
+        problems.retain(|problem| !problem.to_string().contains("ConfigMap ops/addon-operator"));
+        if problems.len() == told {
+            found.push("it does not tell that the ConfigMap can't be watched".to_owned());
         }
     }
     if !problems.is_empty() {

@@ -18,7 +18,7 @@ use crate::network::{Asked, Network};
 use crate::operator::{Observers, Operator};
 use crate::people::{Intent, People, ask};
 use crate::port::{self, Answer, ROUTES, Readers, Reading};
-use crate::scenario::{Kinds, Scenario};
+use crate::scenario::{Extra, Kinds, Scenario};
 use crate::seed::Seed;
 use crate::ticks::{Tick, Ticks};
 use crate::trace::Trace;
@@ -123,6 +123,10 @@ async fn simulate(seed: Seed, logs: &Logs) -> Run {
     let observers = (hooks.clone(), ticks.clone(), trace.clone());
     let mut watched = Watched::start(network.clone(), seed, observers, begun);
     let working = tokio::spawn(people.clone().work());
+    // It ends with the runtime.
+    if Scenario::of(seed).extra == Extra::ChartHook {
+        tokio::spawn(people.clone().run_jobs());
+    }
     while !working.is_finished() || begun.elapsed() < heals_at || watched.restarts.last().is_some() {
         let look = seed.between("look", watched.views.len() as u64, 2_000, 25_000);
         watched.pass(Duration::from_millis(look)).await;
@@ -324,6 +328,11 @@ fn unrest(view: &View, seed: Seed, intent: &Intent) -> Vec<String> {
             .filter(|watch| !(waits && watch.missing_kind.is_some()))
             .map(|watch| format!("watch of {}: listed {}, {:?}", watch.kind, watch.listed, watch.failure)),
     );
+    // One that has failed waits for up to a minute until it lists again.
+    let never = Scenario::of(seed).extra == Extra::UnwatchedConfig;
+    let own = view.broken_own_watches.iter();
+    let own = own.filter(|watch| !(never && watch.name == "ConfigMap ops/addon-operator"));
+    found.extend(own.map(|watch| format!("own watch {} is broken", watch.name)));
     if !waits && (view.converge.began_ago.is_some() || !view.converge.first_done) {
         found.push(format!("converge: {:?}", view.converge));
     }
@@ -369,6 +378,11 @@ async fn differences(server: &ApiServer, seed: Seed, intent: &Intent) -> Vec<Str
         let length = intent.token.as_deref().map_or(4, |token| encoded(token).len());
         let config = object("configmaps", "addon-operator").await;
         check("key db of the ConfigMap", &config["db"], &format!("rotation: {length}\n").into());
+        if Scenario::of(seed).extra == Extra::ChartHook {
+            let path = "/apis/batch/v1/namespaces/ops/jobs/prepare";
+            let status = ask(server, Method::GET, path, &Value::Null).await.0;
+            check("the status of the Job of a hook that succeeded", &status.into(), &404.into());
+        }
     } else {
         check("ConfigMap db", &object("configmaps", "db").await, &Value::Null);
     }

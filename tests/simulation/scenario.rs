@@ -11,6 +11,7 @@ use addon_operator::load::{LoadOptions, Loader};
 use engine::Catalog;
 use tempfile::TempDir;
 
+use crate::FAILED_ONCE;
 use crate::seed::Seed;
 
 /// The kinds of a run that the API server does not have at the start.
@@ -24,9 +25,36 @@ pub(crate) enum Kinds {
     Awaited,
 }
 
+/// What some runs have beside their kinds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Extra {
+    Nothing,
+    /// The chart of `db` has a hook, a Job that takes its time and fails now and then.
+    ChartHook,
+    /// People edit a field that the chart of `db` renders, which is enforced.
+    Edits,
+    /// Objects of releases may never be listed nor watched in the whole cluster, as with rights in one namespace only.
+    NamespaceOnly,
+    /// The ConfigMap of the operator may be listed, and never be watched.
+    UnwatchedConfig,
+}
+
+/// What is drawn for a run: half of them have nothing else.
+const EXTRAS: [Extra; 8] = [
+    Extra::Nothing,
+    Extra::Nothing,
+    Extra::Nothing,
+    Extra::Nothing,
+    Extra::ChartHook,
+    Extra::Edits,
+    Extra::NamespaceOnly,
+    Extra::UnwatchedConfig,
+];
+
 /// What all runs of one scenario share.
 pub(crate) struct Scenario {
     pub(crate) kinds: Kinds,
+    pub(crate) extra: Extra,
     pub(crate) settings: Settings,
     pub(crate) loader: Arc<Loader>,
     pub(crate) catalog: Catalog,
@@ -51,6 +79,15 @@ const GADGETS: &str = r#"{"configVersion":"v1","beforeAll":2,"kubernetes":[{"nam
 
 /// Has a binding on a kind that may be missing, behind one on a kind that is not.
 const PAIR: &str = r#"{"configVersion":"v1","kubernetes":[{"name":"items","apiVersion":"v1","kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["work"]}},"labelSelector":{"matchLabels":{"item":"yes"}}},{"name":"things","apiVersion":"example.com/v1","kind":"Thing","includeSnapshotsFrom":["things"]}]}"#;
+
+/// A hook of the chart of `db`.
+const JOB: &str = "apiVersion: batch/v1
+kind: Job
+metadata:
+  name: prepare
+  annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+";
 
 /// Returns the definition of a kind of `example.com/v1`, as JSON.
 pub(crate) fn definition(kind: &str) -> serde_json::Value {
@@ -88,7 +125,7 @@ fn write(dir: &Path, path: &str, text: &str) {
     }
 }
 
-fn write_files(dir: &Path, kinds: Kinds, ticks: bool) {
+fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
     let files = [
         (
             "modules/values.yaml",
@@ -122,6 +159,11 @@ fn write_files(dir: &Path, kinds: Kinds, ticks: bool) {
     if ticks {
         write(dir, "modules/020-db/hooks/tick.sh", &hook(TICK));
     }
+    match extra {
+        Extra::ChartHook => write(dir, "modules/020-db/templates/job.yaml", JOB),
+        Extra::Edits => write(dir, "modules/020-db/module.yaml", "drift: enforce\n"),
+        Extra::Nothing | Extra::NamespaceOnly | Extra::UnwatchedConfig => {}
+    }
     match kinds {
         Kinds::Known => {}
         Kinds::Brought => {
@@ -141,19 +183,24 @@ fn write_files(dir: &Path, kinds: Kinds, ticks: bool) {
 impl Scenario {
     /// Returns the scenario of a seed, which is loaded when it is first asked for.
     pub(crate) fn of(seed: Seed) -> &'static Self {
-        static ALL: [[OnceLock<Scenario>; 2]; 3] = [const { [const { OnceLock::new() }; 2] }; 3];
+        static ALL: [[[OnceLock<Scenario>; 2]; 3]; 5] =
+            [const { [const { [const { OnceLock::new() }; 2] }; 3] }; 5];
         let kinds = seed.pick(
             "kinds",
             0,
             &[Kinds::Known, Kinds::Known, Kinds::Known, Kinds::Brought, Kinds::Awaited],
         );
         let ticks = seed.chance("ticks", 0, 25);
-        ALL[kinds as usize][usize::from(ticks)].get_or_init(|| Self::load(kinds, ticks))
+        // Those that failed once had none, and go on to be what they were.
+        let has_extra = !FAILED_ONCE.contains(&seed.0);
+        let extra = if has_extra { seed.pick("extra", 0, &EXTRAS) } else { Extra::Nothing };
+        ALL[extra as usize][kinds as usize][usize::from(ticks)]
+            .get_or_init(|| Self::load((kinds, extra), ticks))
     }
 
-    fn load(kinds: Kinds, ticks: bool) -> Self {
+    fn load((kinds, extra): (Kinds, Extra), ticks: bool) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        write_files(dir.path(), kinds, ticks);
+        write_files(dir.path(), (kinds, extra), ticks);
         let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
         let flags = [
             ("modules-dir", path("modules")),
@@ -182,6 +229,6 @@ impl Scenario {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let catalog = runtime.block_on(loader.load()).unwrap();
         assert!(catalog.warnings.is_empty(), "{:?}", catalog.warnings);
-        Self { kinds, settings, loader, catalog, _dir: dir }
+        Self { kinds, extra, settings, loader, catalog, _dir: dir }
     }
 }
