@@ -18,7 +18,7 @@ const LONGEST_MESSAGE: usize = 16 << 10;
 #[derive(Debug, Error)]
 pub enum ResponseError {
     /// It is no JSON, or has other fields than a response has.
-    #[error("{0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// The patch is no list of operations.
     #[error("`patch` has to be the base64 text of a JSON patch: {0}")]

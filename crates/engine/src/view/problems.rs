@@ -185,7 +185,8 @@ fn webhook_problem(streak: &WebhookStreakView, format: Format<'_>) -> Problem {
                 "correct hook {hook}, the log has its output; the failure policy says what becomes of requests meanwhile"
             )
         };
-        let what = format!("has no answer for {since}, {count} times in a row: {}", format.failure(failure));
+        let count = if *count == 1 { "once".to_owned() } else { format!("{count} times in a row") };
+        let what = format!("has no answer for {since}, {count}: {}", format.failure(failure));
         (what, failure.advice.clone().unwrap_or_else(usual))
     } else {
         let what = format!("denies everything for {since}, {count} requests in a row");

@@ -90,12 +90,15 @@ impl Webhooks {
         let wanted = (modules.in_service(), is_standby);
         if self.indexed != Some(wanted) && !is_ending {
             self.indexed = Some(wanted);
-            self.index = if is_standby {
+            let index = if is_standby {
                 WebhookIndex::new(modules.webhooks_of_all())
             } else {
                 WebhookIndex::new(modules.webhooks_in_service())
             };
-            for (hook, problem) in self.index.problems() {
+            let before = std::mem::replace(&mut self.index, index);
+            // Other hooks came or went: what was told of this one is known.
+            for (hook, problem) in self.index.problems().iter().filter(|new| !before.problems().contains(new))
+            {
                 let scope = hook.scope.clone();
                 lower.cx.notify(Notice::Warned { scope, message: problem.clone() });
             }

@@ -185,8 +185,12 @@ fn another_certificate_is_told_at_once() {
 fn names_are_completed_and_of_two_equal_ones_the_first_is_served() {
     let short = "kubernetesMutating: [{name: addLabels, failurePolicy: Ignore, reinvocationPolicy: IfNeeded, \
                  includeSystemNamespaces: true}]";
-    let files =
-        web().hook("twin.sh", VALIDATES).hook("short.sh", short).global_hook("g.sh", &format!("{{{short}}}"));
+    let files = web()
+        .hook("twin.sh", VALIDATES)
+        .hook("short.sh", short)
+        .module(20, "late")
+        .hook("other.sh", "kubernetesMutating: [{name: other.late.example.com}]")
+        .global_hook("g.sh", &format!("{{{short}}}"));
     let world = world(&files).settled();
     let told = world.registrations.last().unwrap();
     let names = |object: &Option<Value>| -> Vec<String> {
@@ -196,13 +200,13 @@ fn names_are_completed_and_of_two_equal_ones_the_first_is_served() {
     assert_eq!(names(&told.validating), ["pods.web.example.com"]);
     assert_eq!(
         names(&told.mutating),
-        ["add-labels.global.addon-operator.io", "add-labels.web.addon-operator.io"]
+        ["add-labels.global.addon-operator.io", "add-labels.web.addon-operator.io", "other.late.example.com"]
     );
     let webhook = &told.mutating.as_ref().unwrap()["webhooks"][0];
     assert_eq!(webhook["reinvocationPolicy"], "IfNeeded");
     assert_eq!(webhook["namespaceSelector"], json!({}));
     let twice = |notice: &engine::Notice| matches!(notice, engine::Notice::Warned { message, .. } if message.contains("of hook web/twin.sh is not served"));
-    assert!(world.noticed(twice) > 0);
+    assert_eq!(world.noticed(twice), 1, "other hooks that come are no reason to say it again");
 }
 
 #[test]

@@ -69,16 +69,12 @@ fn mutate_by(
     let answer = wait(ask(asked, webhook, &question));
     let Some(verdict) = judged(webhook, answer, warnings)? else { return Ok(None) };
     let Some(patch) = verdict.patch.filter(|_| !is_deletion) else { return Ok(None) };
-    let failed = |why: String| {
-        ApiError::internal(format!(
-            "Internal error occurred: failed calling webhook {:?}: {why}",
-            webhook.name()
-        ))
-    };
+    let failed =
+        |why: String| ApiError::internal(format!("failed calling webhook {:?}: {why}", webhook.name()));
     let bytes = STANDARD.decode(patch).map_err(|error| failed(error.to_string()))?;
-    let operations = json::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
+    let operations = json::parse(&bytes).map_err(|error| failed(error.to_string()))?;
     let before = question.object.map_or(Value::Null, Cow::into_owned);
-    let changed = json::apply(before, &operations).map_err(|error| failed(format!("{error:?}")))?;
+    let changed = json::apply(before, &operations).map_err(|error| failed(error.to_string()))?;
     if question.version.api_version == asked.request.resource.api_version {
         return Ok(Some(changed));
     }
@@ -173,9 +169,7 @@ fn judged(
         }
         Err(error) => {
             let name = webhook.name();
-            let message = format!(
-                "Internal error occurred: failed calling webhook {name:?}: failed to call webhook: {error}"
-            );
+            let message = format!("failed calling webhook {name:?}: failed to call webhook: {error}");
             Err(ApiError::internal(message))
         }
     }
