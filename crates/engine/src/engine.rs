@@ -318,7 +318,7 @@ impl Engine {
                 modules.readiness_changed(run, &module, unready);
             }
             Event::ReleaseDrifted { module, drift } => {
-                modules.release_drifted(lower.cx, lower.queues, &module, drift);
+                modules.release_drifted(&mut lower, &module, drift);
             }
             Event::ReleaseFinished { run, outcome } if sources.awaits(run) => {
                 sources.release_removed(run, outcome.map(|_| ()));

@@ -28,7 +28,8 @@ impl Modules {
             let (name, object) = &key;
             let is_wanted = self.states.get(name).is_some_and(|module| {
                 let is_enforced = module.spec.settings.drift.mode == DriftMode::Enforce;
-                is_enforced && module.is_on() && module.release_watched && module.drift.differs(object)
+                let may_write = is_enforced && !configuration.is_in_maintenance(&module.spec.key);
+                may_write && module.is_on() && module.release_watched && module.drift.differs(object)
             });
             if !is_wanted {
                 continue;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::events::Change;
+use super::lower::Lower;
 use super::ownerless::Ownerless;
 use super::release_drift::{DriftReport, PEACE};
 use super::state::{Parked, Release, Upgrade};
@@ -19,7 +20,6 @@ use crate::event::{
 use crate::failure::Failure;
 use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::notice::Notice;
-use crate::queue::Queues;
 use crate::release_target::ReleaseTarget;
 use crate::task::{ModuleDelete, ModulePurge, ModuleRun, Running, Task, TaskHead, TaskKind, Trigger};
 
@@ -69,7 +69,9 @@ impl Modules {
         }
         let is_managed = match outcome.action {
             ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => {
+                // A module in maintenance is left alone from this revision on, which says so.
                 module.spec.settings.drift.mode != DriftMode::Off
+                    && !configuration.is_in_maintenance(&module.spec.key)
             }
             ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
         };
@@ -181,8 +183,7 @@ impl Modules {
     /// its hooks and write nothing, because the chart renders what it did before.
     pub(crate) fn release_drifted(
         &mut self,
-        cx: &mut Context,
-        queues: &mut Queues,
+        Lower { cx, queues, configuration, .. }: &mut Lower<'_>,
         name: &ModuleName,
         drift: Drift,
     ) {
@@ -193,7 +194,8 @@ impl Modules {
                 let Some(found) = module.drift.changed(object, place, writer.as_deref(), cx.now) else {
                     return;
                 };
-                let is_enforced = module.spec.settings.drift.mode == DriftMode::Enforce;
+                let is_enforced = module.spec.settings.drift.mode == DriftMode::Enforce
+                    && !configuration.is_in_maintenance(&module.spec.key);
                 if is_enforced {
                     let wait = if found.is_quarrel { PEACE } else { Duration::ZERO };
                     self.mends.put(cx.now + wait, (name.clone(), object.as_str().into()));

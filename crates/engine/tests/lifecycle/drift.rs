@@ -102,6 +102,31 @@ fn a_mend_waits_for_a_run_of_its_module_that_writes_the_object_anyway() {
 }
 
 #[test]
+fn in_maintenance_nothing_is_put_right_and_afterwards_it_is() {
+    let maintenance = |revision, text| crate::build::config(revision, &[("webMaintenance", text)]);
+    // Before the run that says so in the release, too.
+    let mut world = World::new(&web(DriftMode::Enforce)).settled();
+    world.send_in(10, maintenance(101, "NoResourceReconciliation"));
+    let trace = world.after(15, changed("kubectl-edit"));
+    assert_eq!(mends(&trace), 0, "{trace}");
+    assert!(trace.contains("upgrade web") && trace.contains("in maintenance"), "{trace}");
+    // The release changes with it, and is not watched any more.
+    world = world.release("web", Ok(ReleaseAction::Upgraded));
+    world.after(10, maintenance(102, ""));
+    world = world.release("web", Ok(ReleaseAction::Upgraded));
+    let trace = world.after(10, maintenance(103, "NoResourceReconciliation"));
+    assert!(trace.contains("forget release web"), "{trace}");
+    let trace = world.after(10, changed("kubectl-edit"));
+    assert_eq!(mends(&trace), 0, "{trace}");
+    let promised = |notice: &Notice| matches!(notice, Notice::ReleaseDrifted { what, .. } if what.contains("it is put right"));
+    assert_eq!(world.noticed(promised), 0);
+    world = world.release("web", Ok(ReleaseAction::Upgraded));
+    let trace = world.after(10, maintenance(104, ""));
+    assert!(trace.contains("watch release web"), "{trace}");
+    assert_eq!(mends(&world.after(10, changed("kubectl-edit"))), 1);
+}
+
+#[test]
 fn a_module_that_begins_to_enforce_puts_right_what_differs_already() {
     let files = web(DriftMode::Watch);
     let mut world = World::new(&files).settled();
