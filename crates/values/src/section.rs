@@ -409,7 +409,7 @@ properties:
                 (section.validate_config(&small), section.with_values_patch(&add("/m/size", 1)));
             let told = [checked.err(), patched.err()].into_iter().flatten().map(|error| error.to_string());
             let told: Vec<String> = told.collect();
-            assert!(told.len() == 1 && told[0].ends_with("not valid: it shrinks"), "{told:?}");
+            assert!(told.len() == 1 && told[0].ends_with("not valid: m: it shrinks"), "{told:?}");
         }
     }
 

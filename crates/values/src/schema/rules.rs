@@ -107,7 +107,7 @@ impl Rules {
             given.into_iter().filter_map(|(name, value)| Some((name, value?.clone()))).collect();
         for rule in &self.own {
             messages.extend(rule.check(&given).err().map(|problem| match problem {
-                Broken::Rule => rule.message.clone(),
+                Broken::Rule => format!("{path}: {}", rule.message),
                 Broken::Evaluation(problem) => format!("{path}: {RULES}: {problem}"),
             }));
         }
@@ -271,7 +271,7 @@ mod tests {
             // What is not there is not asked about.
             ("self.missing > 1", json!({}), true),
         ] {
-            let expected = if holds { Vec::new() } else { vec!["no".to_owned()] };
+            let expected = if holds { Vec::new() } else { vec!["m: no".to_owned()] };
             assert_eq!(one(expression).check("m", &value, None), expected, "{expression} {value}");
         }
     }
@@ -287,9 +287,9 @@ mod tests {
             }},
             "items": {"x-deckhouse-validations": rule("false", "items")},
         }));
-        assert_eq!(rules.check("m", &json!({"a": {"b": 2}}), None), ["b", "a", "root"]);
-        assert_eq!(rules.check("m", &json!({"a": {}}), None), ["a", "root"]);
-        assert_eq!(rules.check("m", &json!({}), None), ["root"]);
+        assert_eq!(rules.check("m", &json!({"a": {"b": 2}}), None), ["m.a.b: b", "m.a: a", "m: root"]);
+        assert_eq!(rules.check("m", &json!({"a": {}}), None), ["m.a: a", "m: root"]);
+        assert_eq!(rules.check("m", &json!({}), None), ["m: root"]);
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
             {"expression": "self >= oldSelf", "message": "it may not shrink"},
         ]}}}));
         let (small, large) = (json!({"size": 1}), json!({"size": 2}));
-        assert_eq!(rules.check("m", &small, Some(&large)), ["it may not shrink"]);
+        assert_eq!(rules.check("m", &small, Some(&large)), ["m.size: it may not shrink"]);
         for old in [None, Some(&small), Some(&json!({}))] {
             assert_eq!(rules.check("m", &small, old), Vec::<String>::new());
         }

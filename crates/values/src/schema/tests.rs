@@ -320,7 +320,7 @@ fn slip_25_multiples_are_those_of_the_reference() {
 }
 
 #[test]
-fn rules_come_before_the_schema_and_are_printed_as_they_are() {
+fn rules_come_before_the_schema_and_are_told_with_their_level() {
     let config = "
 type: object
 properties: {a: {type: integer}, b: {type: string}}
@@ -337,7 +337,7 @@ x-deckhouse-validations:
         all.validate_values("m", &broken, None),
         all.validate_helm("m", &broken),
     ] {
-        assert_eq!(said(checked), "a is too small\na is not negative");
+        assert_eq!(said(checked), "m: a is too small\nm: a is not negative");
     }
     let rest = said(schemas("properties: {b: {type: string}}", "").validate_config("m", &broken, None));
     assert!(rest.contains("error") && rest.contains("m.b in body"), "{rest}");
