@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use comfy_table::{Table, presets};
-use engine::view::span;
+use engine::view::{one_line, span};
 use serde_json::Value;
 
 /// The most letters of a note.
 const NOTE: usize = 70;
+
+/// The most letters of the state of a queue.
+const STATE: usize = 120;
 
 /// Returns the answer to a command as tables.
 pub(super) fn of(command: (&str, &str), data: &Value) -> String {
@@ -43,12 +46,16 @@ fn text(data: &Value, key: &str) -> String {
 fn note(module: &Value) -> String {
     let keys = ["held", "waits", "parked", "brokenVersion", "lastError", "configProblem"];
     let note = keys.iter().map(|key| text(module, key)).find(|note| !note.is_empty()).unwrap_or_default();
-    let line: Vec<&str> = note.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let line = line.join(" … ");
-    if line.chars().count() <= NOTE {
+    shortened(&note, NOTE)
+}
+
+/// Returns a text on one line of at most so many letters.
+fn shortened(text: &str, most: usize) -> String {
+    let line = one_line(text);
+    if line.chars().count() <= most {
         return line;
     }
-    line.chars().take(NOTE - 1).chain(['…']).collect()
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn modules(data: &Value) -> String {
@@ -75,7 +82,11 @@ fn status(data: &Value) -> String {
     let mut all = format!("Operator is {}.\n\n{}\n\n", text(data, "headline"), modules(data));
     let queues =
         list(data, "queues").filter(|queue| text(queue, "tasks") != "0" || text(queue, "name") == "main");
-    let rows = queues.map(|queue| ["name", "tasks", "state", "head"].map(|key| text(queue, key)).to_vec());
+    let row = |queue: &Value| {
+        let [name, tasks, state, head] = ["name", "tasks", "state", "head"].map(|key| text(queue, key));
+        vec![name, tasks, shortened(&state, STATE), head]
+    };
+    let rows = queues.map(row);
     let _ = writeln!(all, "{}\n", table(&["QUEUE", "TASKS", "STATE", "FIRST TASK"], rows.collect()));
     if let Some(watches) = data.get("watches") {
         let number = |key: &str| text(watches, key);
@@ -137,8 +148,7 @@ pub(super) fn journal_line(end: &Value) -> String {
     );
     let error = field("error");
     if !error.is_empty() {
-        let lines: Vec<&str> = error.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let _ = write!(line, ": {}", lines.join(" … "));
+        let _ = write!(line, ": {}", one_line(&error));
     }
     let _ = write!(line, "  because: {}", field("cause"));
     line

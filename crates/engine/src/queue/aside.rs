@@ -43,6 +43,16 @@ impl Queues {
         self.wake(|reason| matches!(reason, Reason::Synchronization(_)));
     }
 
+    /// Returns whether a task becomes one with one that was parked for this reason. It adds nothing to what was told of that.
+    pub(super) fn joins_parked(&self, task: &Task, reason: &Reason) -> bool {
+        let is_parked_so = |aside: &Aside| {
+            matches!(&aside.why, Blocked::Waiting { reason: known, .. } if known == reason)
+                && aside.is_open_to(task)
+        };
+        let queue = self.by_name.get(&task.head.queue).filter(|_| matches!(reason, Reason::Parked(_)));
+        queue.is_some_and(|queue| queue.aside.iter().any(is_parked_so))
+    }
+
     /// Returns whether any task is aside.
     pub(crate) fn has_aside(&self) -> bool {
         self.by_name.values().any(|queue| !queue.aside.is_empty())

@@ -122,7 +122,7 @@ impl Queues {
         is_aside: bool,
     ) -> Option<TaskInfo> {
         let mut needs_help = None;
-        if self.journal.waits_since(task.head.id, &reason).is_none() {
+        if self.journal.waits_since(task.head.id, &reason).is_none() && !self.joins_parked(&task, &reason) {
             self.journal.waits(task.head.id, reason.clone(), cx.now);
             let info = task.info();
             let advice = reason.needs_help().then(|| reason.advice());

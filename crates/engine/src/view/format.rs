@@ -90,10 +90,24 @@ pub(super) fn why_source(source: &SourceKey) -> String {
     format!("`addon-operator why source {}`", source.address())
 }
 
-/// Returns a text on one line.
-pub(super) fn one_line(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join(" … ")
+/// How many letters of a line of a failure are shown on one line with others.
+const LONGEST_LINE: usize = 500;
+
+/// Returns a text on one line. Of a line that is too long to be read the middle is left out.
+pub fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(shortened);
+    lines.collect::<Vec<_>>().join(" … ")
+}
+
+fn shortened(line: &str) -> Cow<'_, str> {
+    let letters = line.chars().count();
+    if letters <= LONGEST_LINE {
+        return Cow::Borrowed(line);
+    }
+    let end = |kept: usize| line.char_indices().nth(kept).map_or(line.len(), |(place, _)| place);
+    let (begin, rest) = (end(LONGEST_LINE / 2), end(letters - LONGEST_LINE / 2));
+    let parts = (line.get(..begin).unwrap_or_default(), line.get(rest..).unwrap_or_default());
+    Cow::Owned(format!("{}…{}", parts.0, parts.1))
 }
 
 /// Returns lines with columns of equal width, the first line being `head`; nothing trails.
@@ -142,6 +156,17 @@ mod tests {
             "a\\u001b[2J\\u000d\\u009b1m\\u007f\\u202eb\n\tü"
         );
         assert!(matches!(escaped("plain ü\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn of_a_line_that_nobody_can_read_the_middle_is_left_out() {
+        assert_eq!(one_line(" a \n\n b"), "a … b");
+        let line = format!("begin {} end", "é".repeat(4_000));
+        let shown = one_line(&format!("why\n{line}"));
+        assert!(shown.starts_with("why … begin é") && shown.ends_with("é end"), "{shown}");
+        assert_eq!(shown.chars().count(), "why … ".chars().count() + LONGEST_LINE + 1);
+        let fits = "x".repeat(LONGEST_LINE);
+        assert_eq!(one_line(&fits), fits);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::View;
-use super::format::{Format, span};
+use super::format::{Format, one_line, span};
 use crate::name::Scope;
 use crate::view::TaskEnd;
 
@@ -64,8 +64,7 @@ fn line(view: &View, end: &TaskEnd, format: Format<'_>) -> String {
     let _ = write!(line, "  {}  {}", span(end.took), outcome(end));
     if let Some(failure) = &end.failure {
         let shown = format.failure(failure);
-        let lines: Vec<&str> = shown.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let _ = write!(line, ": {}", lines.join(" … "));
+        let _ = write!(line, ": {}", one_line(&shown));
     }
     let _ = write!(line, "  because: {}", task.cause);
     line

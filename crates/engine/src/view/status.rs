@@ -20,6 +20,9 @@ const QUEUES: usize = 8;
 /// How many letters of an error a row has room for.
 const ERROR: usize = 60;
 
+/// How many letters of the state of a queue are shown in its row.
+const STATE: usize = 120;
+
 /// Returns whether the operator is ready and what it is doing, in one line.
 pub fn headline(view: &View) -> String {
     let converge = &view.converge;
@@ -350,7 +353,7 @@ fn queues_text(view: &View, format: Format<'_>) -> String {
         vec![
             queue.name.to_string(),
             queue.tasks.len().to_string(),
-            one_line(&queue_state(queue, format)),
+            cut(&queue_state(queue, format), STATE),
             head,
         ]
     };
@@ -368,11 +371,14 @@ fn queues_text(view: &View, format: Format<'_>) -> String {
 
 /// Returns the beginning of a text, on one line.
 fn short(text: &str) -> String {
+    cut(text, ERROR)
+}
+
+/// Returns at most so many letters of a text, on one line.
+fn cut(text: &str, most: usize) -> String {
     let line = one_line(text);
-    if line.chars().count() <= ERROR {
+    if line.chars().count() <= most {
         return line;
     }
-    let mut short: String = line.chars().take(ERROR - 1).collect();
-    short.push('…');
-    short
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }

@@ -127,6 +127,8 @@ fn a_hook_that_is_parked_keeps_its_events_until_it_is_mended_and_holds_up_nobody
         assert_eq!((runs(&trace, "web/a.sh"), runs(&trace, "web/b.sh")), (2, 2), "{name}: {trace}");
         let told = world.told(status::text);
         assert!(told.contains("! hook web/a.sh is parked"), "{told}");
+        let is_told = |notice: &Notice| matches!(notice, Notice::TaskWaits { reason, .. } if reason.contains("it failed 2 times"));
+        assert_eq!(world.noticed(is_told), 1, "an event that joins it says nothing new");
         let trace = world.after(10, repair);
         assert_eq!(runs(&trace, "web/a.sh"), 1, "both events in one run, {name}: {trace}");
         assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{name}");
