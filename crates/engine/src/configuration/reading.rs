@@ -28,6 +28,11 @@ impl Configuration {
         self.config_map.maintenance.contains_key(key)
     }
 
+    /// Returns whether values of the section with this key come from the Secret over the `ConfigMap`.
+    pub(crate) fn has_secret_values(&self, key: &str) -> bool {
+        self.config_map.layers.contains_key(key)
+    }
+
     /// Returns a picture of the maintenance of the module with this key, if it is in one.
     pub(crate) fn maintenance_view(&self, key: &str, now: Time) -> Option<MaintenanceView> {
         let maintenance = self.config_map.maintenance.get(key)?;

@@ -72,6 +72,7 @@ fn view(
         why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
         opinions: opinions(module, configuration, now),
         config_problem: configuration.module_problem(&spec.key, now),
+        has_secret_values: configuration.has_secret_values(&spec.key),
         last_error: module.last_error.clone(),
         revision,
         release,

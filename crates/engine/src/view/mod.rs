@@ -328,6 +328,8 @@ pub struct ModuleView {
     pub opinions: Vec<OpinionView>,
     /// What is wrong with its keys of the ConfigMap or of the Secret over it.
     pub config_problem: Option<ConfigProblem>,
+    /// Whether values of its section come from the Secret over the ConfigMap.
+    pub has_secret_values: bool,
     /// Why its last run failed. Can hold secrets.
     pub last_error: Option<Arc<Failure>>,
     /// The revision of its release, if one is deployed.

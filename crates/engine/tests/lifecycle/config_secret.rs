@@ -40,6 +40,11 @@ fn what_the_secret_says_lies_over_the_config_map() {
         world.told(|view, _| view.modules[0].why.clone()),
         "modules/values.yaml says true, then Secret key webEnabled says false"
     );
+    let why = |world: &World| {
+        world.told(|view, format| engine::view::why::module(view, "web", format).unwrap().text())
+    };
+    let source = "what Secret ops/addon-operator key web says lies over ConfigMap ops/addon-operator key web";
+    assert!(why(&world).contains(source) && !why(&world).contains("hunter"), "{}", why(&world));
     // Each is read by itself, and what is gone uncovers what it lay over.
     let trace = world.after(100, secret(101, &[("web", "db: {password: hunter33}")]));
     assert!(trace.contains("run hook") || trace.contains("upgrade web"), "{trace}");
@@ -48,6 +53,7 @@ fn what_the_secret_says_lies_over_the_config_map() {
     assert_eq!(values(&world), json!({"db": {"password": "hunter33"}, "size": 2}));
     world.after(100, secret(103, &[]));
     assert_eq!(values(&world), json!({"size": 2}));
+    assert!(!why(&world).contains("lies over"), "{}", why(&world));
 }
 
 #[test]

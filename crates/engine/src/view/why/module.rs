@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
+use crate::config_object::ConfigObject;
 use crate::failure::Failure;
 use crate::notice::TaskType;
 use crate::view::format::{Format, span, times, why_queue, why_source};
@@ -373,6 +374,11 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
     };
     let place = module.elsewhere.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
     fact("release", release + &place);
+    if module.has_secret_values {
+        let place = |object| format!("{} key {}", view.place(object), module.key);
+        let (plain, secret) = (place(ConfigObject::ConfigMap), place(ConfigObject::Secret));
+        fact("values", format!("what {secret} says lies over {plain}"));
+    }
     if let Some((what, _)) = changed {
         fact("changed", what);
     }
