@@ -7,7 +7,7 @@
 //!          └─▶ run-1 …      a run with limits
 //! ```
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -125,7 +125,12 @@ impl ControlGroups {
 }
 
 impl ControlGroup {
-    /// Moves a process into the group.
+    /// Returns the file into which a process is written that enters the group.
+    pub(super) fn entrance(&self) -> io::Result<File> {
+        OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
+    }
+
+    /// Moves a process into the group; one that is in it already stays.
     pub(super) fn enter(&self, process: i32) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), process.to_string())
     }
@@ -185,6 +190,8 @@ mod tests {
             (of_run("memory.max"), of_run("pids.max"), of_run("cgroup.procs")),
             ("1048576".into(), "9".into(), "4711".into())
         );
+        rustix::io::write(group.entrance().unwrap(), b"0").unwrap();
+        assert_eq!(of_run("cgroup.procs"), "0711", "it is this file");
         assert!(!group.path.join("cpu.max").exists(), "nobody offers that");
         assert_eq!(group.met(), None);
         fs::write(group.path.join("pids.events"), "max 3\n").unwrap();

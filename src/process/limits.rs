@@ -8,10 +8,12 @@
 //! | output | counted by this process | the same |
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::hook::HookLimits;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, prlimit, setrlimit};
 
 use super::control_group::{ControlGroup, ControlGroups};
 use super::limit_kind::{LimitKind, MetLimit};
@@ -19,6 +21,14 @@ use super::limit_kind::{LimitKind, MetLimit};
 /// What programs say that got no more memory.
 const OUT_OF_MEMORY: [&str; 6] =
     ["annot allocate", "out of memory", "Out of memory", "memory exhausted", "MemoryError", "bad_alloc"];
+
+/// The limits of a program that is to be started.
+pub(super) struct PreparedLimits {
+    limits: HookLimits,
+    group: Option<(&'static ControlGroups, ControlGroup)>,
+    /// Why there is no group.
+    why: String,
+}
 
 /// The limits of a program that runs.
 #[derive(Debug, Default)]
@@ -30,33 +40,67 @@ pub(super) struct AppliedLimits {
 /// The kinds that can't be limited here and that this was said of: CPU, memory, processes.
 static TOLD: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-impl AppliedLimits {
-    /// Limits a program that was started just now. What can't be limited is told once for all programs.
+impl PreparedLimits {
+    /// Makes what the limits need.
+    pub(super) fn new(limits: HookLimits) -> Self {
+        let mut why = "no control group was delegated to the operator".to_owned();
+        let mut group = None;
+        if limits.memory.is_some() || limits.cpu.is_some() || limits.processes.is_some() {
+            group = ControlGroups::of_process().and_then(|groups| {
+                let group = groups.group(&limits).map_err(|error| why = unusable(&error)).ok()?;
+                Some((groups, group))
+            });
+        }
+        Self { limits, group, why }
+    }
+
+    /// Has the process of `command` limited before it becomes the program. What the program starts at once is limited, too.
+    pub(super) fn enter(&self, command: &mut Command) {
+        // Whether it worked is asked for when the process is there.
+        let entrance = self.group.as_ref().and_then(|(_, group)| group.entrance().ok());
+        let memory = self.limits.memory.filter(|_| !self.has_group_for(LimitKind::Memory));
+        if entrance.is_none() && memory.is_none() {
+            return;
+        }
+        let limit = Rlimit { current: memory, maximum: memory };
+        let enter = move || {
+            if let Some(entrance) = &entrance {
+                // 0 is the process that writes.
+                let _ = rustix::io::write(entrance, b"0");
+            }
+            if memory.is_some() {
+                let _ = setrlimit(Resource::Data, limit);
+            }
+            Ok(())
+        };
+        #[expect(unsafe_code, reason = "a limit is set between the two calls that start a program")]
+        // SAFETY: the closure allocates nothing, takes no lock and makes only calls of the system on what was made before.
+        unsafe {
+            command.pre_exec(enter);
+        }
+    }
+
+    /// Returns the limits of the program, which was started. What can't be limited is told once for all programs.
     ///
     /// # Errors
     ///
     /// What can't be limited here, if the limits are strict.
-    pub(super) fn apply(limits: HookLimits, pid: Pid) -> Result<Self, String> {
+    pub(super) fn started(mut self, pid: Pid) -> Result<AppliedLimits, String> {
+        if let Some((_, group)) = &self.group
+            && let Err(error) = group.enter(pid.as_raw_nonzero().get())
+        {
+            self.why = unusable(&error);
+            self.group = None;
+        }
+        let limits = self.limits;
         let wanted = [
             (LimitKind::Cpu, limits.cpu.is_some()),
             (LimitKind::Memory, limits.memory.is_some()),
             (LimitKind::Processes, limits.processes.is_some()),
         ];
-        if wanted.iter().all(|(_, is_wanted)| !is_wanted) {
-            return Ok(Self { limits, group: None });
-        }
-        let mut why = "no control group was delegated to the operator".to_owned();
-        let group = ControlGroups::of_process().and_then(|groups| {
-            let group = groups.group(&limits).and_then(|group| {
-                group.enter(pid.as_raw_nonzero().get())?;
-                Ok((groups, group))
-            });
-            group.map_err(|error| why = format!("its control group can't be used: {error}")).ok()
-        });
         let mut lacking = Vec::new();
         for (place, (kind, is_wanted)) in wanted.into_iter().enumerate() {
-            let by_group = group.as_ref().is_some_and(|(groups, _)| groups.can_limit(kind));
-            if !is_wanted || by_group {
+            if !is_wanted || self.has_group_for(kind) {
                 continue;
             }
             if kind == LimitKind::Memory && limit_memory(pid, limits.memory).is_ok() {
@@ -65,17 +109,28 @@ impl AppliedLimits {
             lacking.push(kind.key());
             if !TOLD.get(place).is_none_or(|told| told.swap(true, Ordering::Relaxed)) {
                 tracing::warn!(
-                    "{} of hooks can't be limited here: {why}; they run without that limit, and this is not told again",
-                    kind.key()
+                    "{} of hooks can't be limited here: {}; they run without that limit, and this is not told again",
+                    kind.key(),
+                    self.why
                 );
             }
         }
         if limits.is_strict && !lacking.is_empty() {
-            return Err(format!("{} can't be limited here: {why}", lacking.join(" and ")));
+            return Err(format!("{} can't be limited here: {}", lacking.join(" and "), self.why));
         }
-        Ok(Self { limits, group: group.map(|(_, group)| group) })
+        Ok(AppliedLimits { limits, group: self.group.map(|(_, group)| group) })
     }
 
+    fn has_group_for(&self, kind: LimitKind) -> bool {
+        self.group.as_ref().is_some_and(|(groups, _)| groups.can_limit(kind))
+    }
+}
+
+fn unusable(error: &io::Error) -> String {
+    format!("its control group can't be used: {error}")
+}
+
+impl AppliedLimits {
     /// Returns the limit that a program has met which did not succeed and said this.
     pub(super) fn met(&self, stderr: &str) -> Option<MetLimit> {
         let by_group = self.group.as_ref().and_then(ControlGroup::met);
@@ -97,9 +152,32 @@ impl AppliedLimits {
     }
 }
 
-/// Limits what a process, and each that it starts, can write to.
+/// Limits what a process, and each that it starts from now on, can write to.
 fn limit_memory(pid: Pid, most: Option<u64>) -> io::Result<()> {
-    // It has run for a moment, in which it has loaded its interpreter at most.
     prlimit(Some(pid), Resource::Data, Rlimit { current: most, maximum: most })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_limited_before_it_can_start_another_one() {
+        let limits = HookLimits { memory: Some(64 << 20), ..HookLimits::default() };
+        let prepared = PreparedLimits { limits, group: None, why: String::new() };
+        let mut command = Command::new("cat");
+        prepared.enter(command.arg("/proc/self/limits"));
+        let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let line = output.lines().find(|line| line.starts_with("Max data size")).unwrap();
+        assert_eq!(line.split_whitespace().skip(3).collect::<Vec<_>>(), ["67108864", "67108864", "bytes"]);
+    }
+
+    #[test]
+    fn who_has_no_limits_is_started_as_ever() {
+        let limits = HookLimits { output: Some(1), ..HookLimits::default() };
+        let prepared = PreparedLimits::new(limits);
+        assert!(prepared.group.is_none());
+        assert!(prepared.started(rustix::process::getpid()).unwrap().group.is_none());
+    }
 }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use super::chroot::{Chroot, Then};
 use super::descendants::Descendants;
 use super::limit_kind::MetLimit;
-use super::limits::AppliedLimits;
+use super::limits::{AppliedLimits, PreparedLimits};
 use super::orphans::Register;
 use super::streams::{Stream, Streams};
 use super::wait;
@@ -303,6 +303,9 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        let limits = PreparedLimits::new(program.limits);
+        // In a chroot the control groups are not there any more.
+        limits.enter(&mut command);
         if let Some(chroot) = &program.chroot {
             chroot.prepare().map_err(cannot_start)?.enter(&mut command, Then::Run);
         }
@@ -312,8 +315,8 @@ impl Running {
         let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
         register.enter(pid);
         let started = Started { pid, found: Descendants::default(), mark: program.marked(), is_over: false };
-        let limits = AppliedLimits::apply(program.limits, pid)
-            .map_err(|problem| RunError::Limit { path: program.path.clone(), problem })?;
+        let limits =
+            limits.started(pid).map_err(|problem| RunError::Limit { path: program.path.clone(), problem })?;
         let mut follow = || -> io::Result<(AsyncFd<OwnedFd>, Streams)> {
             let stdout = child.stdout.take().map(OwnedFd::from);
             let stderr = child.stderr.take().map(OwnedFd::from);

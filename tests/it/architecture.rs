@@ -390,6 +390,7 @@ fn unsafe_code_stands_where_the_system_is_asked() {
             "src/process/clock.rs",
             "src/process/heap.rs",
             "src/process/lease.rs",
+            "src/process/limits.rs",
             "src/process/memory.rs",
             "src/process/wait.rs"
         ]
