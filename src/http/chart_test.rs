@@ -37,8 +37,8 @@ pub(super) async fn run(
     let query = query.into_iter().collect();
     let secret = SecretValues::of(inspection.secrets, debug.may_show(&query));
     match debug.questions.command(Command::TestModule(ModuleName::from(name), request)).await {
-        Some(Ok(report)) => match serde_json::from_str::<Value>(&report) {
-            Ok(report) => json(&secret.hide_in(report)),
+        Some(Ok(report)) => match shown(&report, &secret) {
+            Ok(report) => json(&report),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
         },
         Some(Err(failure)) => {
@@ -47,6 +47,11 @@ pub(super) async fn run(
         }
         None => ended(),
     }
+}
+
+/// Returns a report without the values that come from the Secret: Pods may print them.
+fn shown(report: &str, secret: &SecretValues) -> serde_json::Result<Value> {
+    Ok(secret.hide_in(serde_json::from_str(report)?))
 }
 
 /// Returns what is asked for, or what is wrong with it.
@@ -75,6 +80,29 @@ fn test_request(query: &[(String, String)]) -> Result<TestRequest, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_pods_print_of_the_secret_is_shown_to_who_asks_for_it_only() {
+        let text = "login as hunter22\npassword: aHVudGVyMjI=\nhost: h\n".to_owned();
+        let log = engine::PodLog { text, ..engine::PodLog::default() };
+        let report = engine::TestReport {
+            failure: Some("test hook Pod a failed: hunter22 is refused".to_owned()),
+            logs: [("a/main".to_owned(), log)].into(),
+            ..engine::TestReport::default()
+        };
+        let report = serde_json::to_string(&report).unwrap();
+        let told = |is_shown: bool| {
+            let values: &'static Value =
+                Box::leak(Box::new(serde_json::json!({"db": {"password": "hunter22"}})));
+            let secret = SecretValues::of(engine::view::Secrets::of(&[values]), is_shown);
+            shown(&report, &secret).unwrap()
+        };
+        let masked = told(false);
+        assert_eq!(masked["logs"]["a/main"]["text"], "login as ******\npassword: ******\nhost: h\n");
+        assert_eq!(masked["failure"], "test hook Pod a failed: ****** is refused");
+        assert_eq!(told(true).to_string().matches("hunter22").count(), 2);
+        assert!(shown("no report", &SecretValues::of(engine::view::Secrets::default(), false)).is_err());
+    }
 
     #[test]
     fn a_query_says_which_tests_and_how() {
