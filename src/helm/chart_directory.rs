@@ -47,12 +47,12 @@ pub(super) fn write_chart(directory: &Path, chart: &Chart) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a chart that renders to these objects and hooks, whatever values it is given: each template hands out a file.
+/// Writes a chart that renders to these objects, hooks and notes, whatever values it is given: each template hands out a file.
 pub(super) fn write_rendered(
     directory: &Path,
     metadata: &Metadata,
-    manifests: &[Manifest],
-    hooks: &[Hook],
+    (manifests, hooks): (&[Manifest], &[Hook]),
+    notes: &str,
 ) -> io::Result<()> {
     make(directory)?;
     // The charts that it needs are in what they rendered to.
@@ -67,6 +67,10 @@ pub(super) fn write_rendered(
         let mut template = String::new();
         let _ = writeln!(template, "{{{{ .Files.Get {} }}}}", Value::from(format!("rendered/{name}")));
         write_file(directory, &format!("templates/{name}"), template.as_bytes())?;
+    }
+    if !notes.is_empty() {
+        write_file(directory, "rendered/NOTES.txt", notes.as_bytes())?;
+        write_file(directory, "templates/NOTES.txt", b"{{ .Files.Get \"rendered/NOTES.txt\" }}")?;
     }
     Ok(())
 }
@@ -165,9 +169,11 @@ mod tests {
             content: "{{ a: 1 }}".into(),
             head: Head::default(),
         };
-        write_rendered(&directory, &chart(&[]).metadata, &[manifest], &[]).unwrap();
+        write_rendered(&directory, &chart(&[]).metadata, (&[manifest], &[]), "{{ hello }}\n").unwrap();
         let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
         assert_eq!(read("rendered/00000-a.yaml"), "{{ a: 1 }}");
         assert_eq!(read("templates/00000-a.yaml"), "{{ .Files.Get \"rendered/00000-a.yaml\" }}\n");
+        assert_eq!(read("rendered/NOTES.txt"), "{{ hello }}\n");
+        assert_eq!(read("templates/NOTES.txt"), "{{ .Files.Get \"rendered/NOTES.txt\" }}");
     }
 }

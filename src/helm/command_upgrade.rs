@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use chart::manifest::{self, Heads, Text};
 use chart::record::Status;
@@ -25,6 +26,9 @@ use super::{Helm, LastRelease, object_diff};
 /// A revision that is to be written: the plan, what its chart rendered to, the objects in that, the objects of the revisions before
 /// it, which may be in the cluster, and the history.
 type NextRevision<'r> = (&'r UpgradePlan, &'r Rendered, &'r [Object], &'r [Object], &'r [StoredRevision]);
+
+/// The template of what people are told after an upgrade.
+const NOTES: &str = "templates/NOTES.txt";
 
 impl Helm {
     fn command_run<'r>(&'r self, release: &'r str, cancellation: &'r Cancellation) -> HelmRun<'r> {
@@ -60,6 +64,22 @@ impl Helm {
         Ok(rendered)
     }
 
+    /// Returns the notes of a chart. `helm template` does not print them.
+    async fn notes_of(
+        &self,
+        command: &HelmCommand,
+        run: &HelmRun<'_>,
+        rendered: &Rendered,
+        (directory, values): (&Path, &Path),
+    ) -> Result<String, ReleaseError> {
+        if !rendered.chart.templates.iter().any(|template| &*template.name == NOTES) {
+            return Ok(String::new());
+        }
+        let whole = directory.join("whole");
+        write_chart(&whole, &rendered.chart).map_err(|error| unwritten("upgrade", &error))?;
+        command.notes(run, (&whole, values), self.settings.history_max).await
+    }
+
     /// Creates a revision with the program, if there is one; otherwise nothing is done. What earlier attempts left is cleared up
     /// first, as without it.
     pub(super) async fn by_command(
@@ -73,8 +93,6 @@ impl Helm {
         let unwritten = |error: io::Error| unwritten("upgrade", &error);
         let directory = command.directory().map_err(unwritten)?;
         let (chart, file) = (directory.path().join("chart"), directory.path().join("values.yaml"));
-        write_rendered(&chart, &rendered.chart.metadata, &rendered.manifests, &rendered.hooks)
-            .map_err(unwritten)?;
         write_values(&file, upgrade.values).map_err(unwritten)?;
         // The program refuses to go on from a revision that was cut off.
         self.storage.delete_all(name, history, &plan.cut_off).await?;
@@ -90,6 +108,9 @@ impl Helm {
         // The program takes what is of other releases, and tells nobody.
         let of_others = applier.of_others(objects).await?;
         let run = self.command_run(name, upgrade.cancellation);
+        let notes = self.notes_of(command, &run, rendered, (directory.path(), &file)).await?;
+        write_rendered(&chart, &rendered.chart.metadata, (&rendered.manifests, &rendered.hooks), &notes)
+            .map_err(unwritten)?;
         let done = command.upgrade(&run, (&chart, &file), self.settings.history_max).await;
         let history = self.storage.history(name).await?;
         let Some(newest) =

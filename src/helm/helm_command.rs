@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::hook::HookLimits;
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::cancellation::Cancellation;
@@ -135,9 +136,42 @@ impl HelmCommand {
     pub(super) async fn upgrade(
         &self,
         run: &HelmRun<'_>,
-        (chart, values): (&Path, &Path),
+        files: (&Path, &Path),
         history_max: usize,
     ) -> Result<(), ReleaseError> {
+        let arguments = self.upgrade_arguments(run, files, history_max);
+        self.run("upgrade", run, arguments).await.map(drop)
+    }
+
+    /// Returns the notes of a chart, as an upgrade with these values would write them. Nothing is changed.
+    pub(super) async fn notes(
+        &self,
+        run: &HelmRun<'_>,
+        files: (&Path, &Path),
+        history_max: usize,
+    ) -> Result<String, ReleaseError> {
+        let mut arguments = self.upgrade_arguments(run, files, history_max);
+        arguments.push(if self.version >= (3, 13) { "--dry-run=server" } else { "--dry-run" }.into());
+        arguments.extend(words(&["--output", "json"]));
+        let text = self.run("upgrade", run, arguments).await?;
+        let release: Value = serde_json::from_str(&text).map_err(|error| ReleaseError::Command {
+            what: "upgrade --dry-run",
+            // What it printed holds values.
+            problem: format!(
+                "it printed no release as JSON: line {}, column {}",
+                error.line(),
+                error.column()
+            ),
+        })?;
+        Ok(release.pointer("/info/notes").and_then(Value::as_str).unwrap_or_default().to_owned())
+    }
+
+    fn upgrade_arguments(
+        &self,
+        run: &HelmRun<'_>,
+        (chart, values): (&Path, &Path),
+        history_max: usize,
+    ) -> Vec<OsString> {
         let mut arguments = words(&["upgrade", run.release]);
         arguments.push(chart.into());
         arguments.extend([OsString::from("--values"), values.into()]);
@@ -151,7 +185,7 @@ impl HelmCommand {
             // As Helm 3 does, and as the operator does without a program.
             arguments.push("--server-side=false".into());
         }
-        self.run("upgrade", run, arguments).await.map(drop)
+        arguments
     }
 
     /// Removes a release with its history.

@@ -30,7 +30,7 @@ impl Script {
         let text = format!(
             "#!/bin/sh\nset -e\nhere='{here}'\n[ \"$1\" = version ] || echo \"$*\" >>\"$here/calls\"\n\
              case $1 in\nversion) echo '{version}';;\n\
-             template) stat -c %a \"$5\" >>\"$here/modes\"; for file in \"$3\"/templates/*; do echo ---; echo \"# Source: web/templates/${{file##*/}}\"; cat \"$file\"; done;;\n\
+             template) stat -c %a \"$5\" >>\"$here/modes\"; for file in \"$3\"/templates/*; do [ \"${{file##*/}}\" = NOTES.txt ] && continue; echo ---; echo \"# Source: web/templates/${{file##*/}}\"; cat \"$file\"; done;;\n\
              upgrade) stat -c %a \"$5\" >>\"$here/modes\"; rm -rf \"$here/seen\"; cp -r \"$3\" \"$here/seen\"; {upgrade};;\n\
              uninstall) {upgrade};;\nesac\n",
             here = dir.path().display()
@@ -161,6 +161,25 @@ async fn a_release_is_upgraded_by_the_program_and_marked_and_an_unchanged_run_wr
     assert_eq!(upgrade(&world, &script.helm(&world).await).await.unwrap().action, ReleaseAction::Unchanged);
     let more: Vec<String> = script.calls().split_off(before.len());
     assert!(more.iter().all(|call| call == "template") && !more.is_empty(), "{more:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_notes_of_the_chart_are_what_a_dry_run_of_it_says() {
+    let says = r#"case "$*" in *--dry-run=server*--output\ json*) cat "$3/templates/NOTES.txt" >"$here/noted"; printf '%s' '{"info":{"notes":"reach {{ web }}\n"}}';; *)"#;
+    let script = Script::new("v3.19.0", &format!("{says} {WAITS};; esac"));
+    let notes = ("templates/NOTES.txt", "reach {{ .Release.Name }}\n");
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", PLAIN), notes]);
+    let helm = script.helm(&world).await;
+    let (outcome, ()) =
+        tokio::join!(upgrade(&world, &helm), upgraded_outside(&world, &script, 1, Status::Deployed));
+    assert_eq!(outcome.unwrap().action, ReleaseAction::Installed);
+    assert_eq!(script.read("noted"), notes.1, "the chart itself is asked");
+    assert_eq!(script.read("seen/rendered/NOTES.txt"), "reach {{ web }}\n");
+    assert_eq!(script.read("seen/templates/NOTES.txt"), "{{ .Files.Get \"rendered/NOTES.txt\" }}");
+    let script = Script::new("v3.19.0", "echo 'not {}'");
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", PLAIN), notes]);
+    let failure = upgrade(&world, &script.helm(&world).await).await.unwrap_err();
+    crate::support::release::says(&failure, &["it printed no release as JSON: line 1, column 2"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

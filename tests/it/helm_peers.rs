@@ -25,6 +25,10 @@ async fn a_module_is_installed_changed_left_alone_and_removed_by_helm() {
     cluster.write("modules/010-web/values.yaml", "web: {k: one}\n");
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shown}\ndata: {k: '{{ .Values.web.k }}', braces: '{{ \"{{\" }} x }}'}\n";
     cluster.write("modules/010-web/templates/map.yaml", map);
+    cluster.write(
+        "modules/010-web/templates/NOTES.txt",
+        "{{ .Release.Name }} {{ .Values.web.k }} {{ \"{{\" }}\n",
+    );
     cluster.write("modules/values.yaml", "webEnabled: true\n");
     let path = kubeconfig.display().to_string();
     let options = [("helm-backend", "cli"), ("kube-config", path.as_str())];
@@ -43,6 +47,11 @@ async fn a_module_is_installed_changed_left_alone_and_removed_by_helm() {
     cluster.put("addon-operator", serde_json::json!({"data": {"web": "k: two"}})).await;
     cluster.settled("shown", |map| map["data"]["k"] == "two" && map["metadata"]["labels"].is_object()).await;
     marked(2).await;
+    let noted = Command::new("helm")
+        .args(["get", "notes", "web", "--namespace", "ops", "--kubeconfig", &path])
+        .output();
+    let noted = String::from_utf8(tokio::task::block_in_place(|| noted).unwrap().stdout).unwrap();
+    assert!(noted.contains("web two {{"), "{noted}");
     operator.stop().await;
     let operator = cluster.start(&options).await;
     cluster
