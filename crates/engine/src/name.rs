@@ -140,9 +140,9 @@ impl QueueName {
         Self::from("addons")
     }
 
-    /// Returns the name under which work on chart repositories is shown. Its tasks do not wait for each other.
-    pub fn charts() -> Self {
-        Self::from("charts")
+    /// Returns one of the names under which work on chart repositories is shown. Its tasks do not wait for each other.
+    pub(crate) fn chart(number: usize) -> Self {
+        Self::from(format!("chart-{number}"))
     }
 
     /// Returns whether this is the queue that converges run in.

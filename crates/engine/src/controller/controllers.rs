@@ -279,7 +279,12 @@ impl Controllers {
             let (controller, roles) = Controller::start(cx, (hook, binding), || bindings.own_monitor());
             let id = Arc::clone(&controller.id);
             self.monitors.extend(roles.into_iter().map(|(monitor, role)| (monitor, (Arc::clone(&id), role))));
-            let terms = Terms { queue: controller.queue.clone(), workers: binding.concurrency, grows: true };
+            let terms = Terms {
+                queue: controller.queue.clone(),
+                workers: binding.concurrency,
+                grows: true,
+                ..Terms::default()
+            };
             let config = &self.config;
             self.queues
                 .entry(controller.queue.clone())

@@ -11,13 +11,13 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
-use crate::name::{RunId, TaskId};
+use crate::name::{QueueName, RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
 use crate::queue::Queues;
 use crate::time::Time;
 use crate::view::{QueueView, TaskView};
 
-/// All keyed work of one queue.
+/// All keyed work on the same terms.
 #[derive(Debug)]
 pub(crate) struct Reconciles<K = WorkKey> {
     config: Arc<Config>,
@@ -31,8 +31,8 @@ pub(crate) struct Reconciles<K = WorkKey> {
     runs: BTreeMap<RunId, K>,
     /// How many workers are busy.
     busy: usize,
-    /// How much work was told of last.
-    reported: usize,
+    /// How much work was told of last, of each queue.
+    reported: BTreeMap<QueueName, usize>,
     /// Until when keys rest whose work ended a moment ago.
     rests: BTreeMap<K, Time>,
 }
@@ -79,7 +79,7 @@ impl<K> Default for Reconciles<K> {
             due: BTreeSet::new(),
             runs: BTreeMap::new(),
             busy: 0,
-            reported: 0,
+            reported: BTreeMap::new(),
             rests: BTreeMap::new(),
         }
     }
@@ -92,7 +92,7 @@ impl<K: Subject> Reconciles<K> {
     }
 
     fn info(&self, key: &K, work: &Work) -> TaskInfo {
-        key.info(work.id, &self.terms.queue, &work.cause)
+        key.info(work.id, self.terms.queue_of(work.id), &work.cause)
     }
 
     /// Has a key worked on, now or once more when the work on it is done that is under way.
@@ -227,7 +227,7 @@ impl<K: Subject> Reconciles<K> {
         let work = self.works.get_mut(&key)?;
         if work.begun_at.is_none() {
             work.begun_at = Some(cx.now);
-            let task = key.info(work.id, &self.terms.queue, &work.cause);
+            let task = key.info(work.id, self.terms.queue_of(work.id), &work.cause);
             cx.notify(Notice::TaskStarted { task, waited: cx.now.since(work.queued_at) });
         }
         Some(key)
@@ -283,7 +283,7 @@ impl<K: Subject> Reconciles<K> {
                 work.failing_since.get_or_insert(cx.now);
                 let delay = self.terms.retry_after(&self.config, work.failures, work.id.number());
                 let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
-                let info = key.info(work.id, &self.terms.queue, &work.cause);
+                let info = key.info(work.id, self.terms.queue_of(work.id), &work.cause);
                 queues.record_end(cx, info, took, Some((failure.clone(), delay)));
                 work.last_failure = Some(Arc::new(failure));
                 work.queued_at = cx.now;
@@ -387,9 +387,17 @@ impl<K: Subject> Reconciles<K> {
 
     /// Reports how much work there is, if that changed.
     pub(crate) fn report_length(&mut self, cx: &mut Context) {
-        let length = self.works.len();
-        if std::mem::replace(&mut self.reported, length) != length {
-            cx.notify(Notice::QueueChanged { queue: self.terms.queue.clone(), length });
+        for queue in self.terms.queues() {
+            let is_its = |work: &&Work| self.terms.queue_of(work.id) == queue;
+            let length = if self.terms.others.is_empty() {
+                self.works.len()
+            } else {
+                self.works.values().filter(is_its).count()
+            };
+            if self.reported.get(queue).copied().unwrap_or_default() != length {
+                self.reported.insert(queue.clone(), length);
+                cx.notify(Notice::QueueChanged { queue: queue.clone(), length });
+            }
         }
     }
 
@@ -400,21 +408,24 @@ impl<K: Subject> Reconciles<K> {
 
     /// Returns a picture of the work on a key, if there is any.
     pub(crate) fn view_of(&self, key: &K, now: Time) -> Option<TaskView> {
-        self.works.get(key).map(|work| work.view(key, &self.terms.queue, now))
+        self.works.get(key).map(|work| work.view(key, self.terms.queue_of(work.id), now))
     }
 
     /// Adds a picture of the work to those of queues, if there is any.
     pub(crate) fn add_view(&self, queues: &mut Vec<QueueView>, now: Time) {
-        if self.works.is_empty() {
-            return;
-        }
-        let name = self.terms.queue.clone();
-        let tasks: Vec<TaskView> = self.works.iter().map(|(key, work)| work.view(key, &name, now)).collect();
-        let status = if self.runs.is_empty() { String::new() } else { "run first task".to_owned() };
-        match queues.iter_mut().find(|queue| queue.name == name) {
-            // A hook may have a queue of this name.
-            Some(queue) => queue.tasks.extend(tasks),
-            None => queues.push(QueueView { name, status, tasks }),
+        for name in self.terms.queues() {
+            let works = self.works.iter().filter(|(_, work)| self.terms.queue_of(work.id) == name);
+            let tasks: Vec<TaskView> = works.map(|(key, work)| work.view(key, name, now)).collect();
+            if tasks.is_empty() {
+                continue;
+            }
+            let runs = tasks.iter().any(|task| task.running.is_some());
+            let status = if runs { "run first task".to_owned() } else { String::new() };
+            match queues.iter_mut().find(|queue| queue.name == *name) {
+                // A hook may have a queue of this name.
+                Some(queue) => queue.tasks.extend(tasks),
+                None => queues.push(QueueView { name: name.clone(), status, tasks }),
+            }
         }
     }
 }

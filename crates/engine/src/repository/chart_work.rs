@@ -20,7 +20,8 @@ use crate::failure::Failure;
 use crate::name::ModuleName;
 use crate::notice::Notice;
 use crate::package::{
-    ChartSpec, RepositoryKey, RepositoryKind, ResolveRequest, ResolvedVersion, StoreRequest, WantedVersion,
+    ChartSpec, RepositoryKey, RepositoryKind, ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest,
+    WantedVersion,
 };
 use crate::reconcile::Step;
 use crate::time::Time;
@@ -31,6 +32,27 @@ enum Todo {
     Change(Change, Written),
     Resolve(ResolveRequest),
     Store(StoreRequest),
+}
+
+/// Tells what the work on a Chart does, or came to.
+fn tell(cx: &mut Context, name: &Arc<str>, step: String) {
+    let object = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(name) }.to_string();
+    cx.notify(Notice::ChartStepped { object, step });
+}
+
+/// Returns the steps that were done for each constraint, up to the one at which it failed.
+fn told_versions(constraints: &[String], outcome: &Result<ResolvedChart, String>) -> Vec<String> {
+    let found = match outcome {
+        Ok(found) => found,
+        Err(problem) => return vec![format!("index: {problem}")],
+    };
+    let steps = |(constraint, version): (&String, &Result<ResolvedVersion, String>)| match version {
+        Ok(_) => ["parse", "repository", "url", "values", "dependencies"]
+            .map(|part| format!("version {constraint}: {part}"))
+            .into(),
+        Err(problem) => vec![format!("version {constraint}: parse: {problem}")],
+    };
+    constraints.iter().zip(&found.versions).flat_map(steps).collect()
 }
 
 impl Repositories {
@@ -112,26 +134,29 @@ impl Repositories {
         }
         let todo = self.chart_todo(name, cx.now);
         let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(name) };
-        let mut step = |step: String| cx.notify(Notice::ChartStepped { object: key.to_string(), step });
+        let mut step = |step: String| tell(cx, name, step);
         match &todo {
             Todo::Nothing => {}
             Todo::Change(_, Written::Labels(_)) => step("metadata".to_owned()),
             Todo::Change(_, Written::Chart(chart)) => step(format!("dependents: Chart {chart}")),
-            Todo::Change(_, Written::Status(_)) => step("status".to_owned()),
-            Todo::Resolve(request) => {
-                step("metadata".to_owned());
-                step("index".to_owned());
-                for WantedVersion { constraint, .. } in &request.versions {
-                    for part in ["parse", "repository", "url", "values", "dependencies"] {
-                        step(format!("version {constraint}: {part}"));
+            Todo::Change(_, Written::Status(_)) => {
+                if let Some(spec) = self.without_repository(name) {
+                    step("metadata".to_owned());
+                    for constraint in &spec.versions {
+                        step(format!("version {constraint}: parse"));
+                        step(format!(
+                            "version {constraint}: repository: there is none named {}",
+                            spec.repository
+                        ));
                     }
                 }
+                step("status".to_owned());
             }
-            Todo::Store(request) => {
-                for part in ["download", "load", "maps"] {
-                    step(format!("write {}: {part}", request.version.version));
-                }
+            Todo::Resolve(_) => {
+                step("metadata".to_owned());
+                step("index".to_owned());
             }
+            Todo::Store(request) => step(format!("write {}: download", request.version.version)),
         }
         let Some(chart) = self.charts.get_mut(name) else { return Step::Done };
         match todo {
@@ -168,6 +193,10 @@ impl Repositories {
             (Stage::Resolving(look), Some(RepositoryAnswer::Resolved(Ok(outcome)))) => {
                 // Its Repository may not have looked for it yet.
                 let lacking = chart.repository().filter(|_| outcome.is_err()).cloned();
+                let constraints = chart.spec().map(|spec| spec.versions.as_slice()).unwrap_or_default();
+                for step in told_versions(constraints, &outcome) {
+                    tell(cx, name, step);
+                }
                 chart.resolved = Some(Resolved { look, outcome });
                 if let Some(repository) = lacking {
                     self.wake(RepositoryKind::Repository, &repository);
@@ -175,6 +204,13 @@ impl Repositories {
                 None
             }
             (Stage::Storing(look, version), Some(RepositoryAnswer::Stored(Ok(outcome)))) => {
+                let parts = match &outcome {
+                    Ok(_) => vec![format!("write {version}: load"), format!("write {version}: maps")],
+                    Err(problem) => vec![format!("write {version}: {problem}")],
+                };
+                for step in parts {
+                    tell(cx, name, step);
+                }
                 chart.stored.insert(version, (look, outcome));
                 let is_new = |version: &ResolvedVersion| {
                     let stored = chart.stored.get(&version.version).filter(|(look, _)| *look == chart.look);
@@ -306,6 +342,13 @@ impl Repositories {
                 Todo::Change(Change::status(key, &change), written)
             }
         }
+    }
+
+    /// Returns what a Chart asks for whose Repository is not there.
+    fn without_repository(&self, name: &Arc<str>) -> Option<&ChartSpec> {
+        let spec = self.charts.get(name)?.spec()?;
+        let known = self.repositories.get(&spec.repository);
+        known.and_then(|known| known.access(&spec.repository)).is_none().then_some(spec)
     }
 
     /// Returns the labels that a Chart has to have.

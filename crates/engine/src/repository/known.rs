@@ -82,6 +82,14 @@ impl Asked {
 }
 
 impl Index {
+    /// Returns whether nothing could be had.
+    pub(super) fn has_nothing(&self) -> bool {
+        let is_refused = |index: &FetchedIndex| {
+            !index.refused.is_empty() && index.refused.len() >= self.asked.charts.len()
+        };
+        self.outcome.as_ref().map_or(true, is_refused)
+    }
+
     /// Returns whether all charts are kept that are asked for, as far as the repository has them.
     pub(super) fn has(&self, asked: &Asked) -> bool {
         let is_whole = self.outcome.as_ref().is_ok_and(|index| index.truncated.is_none());

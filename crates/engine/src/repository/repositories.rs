@@ -49,7 +49,12 @@ impl Repositories {
         Self {
             reconciles: Reconciles::new(
                 Arc::clone(&config),
-                Terms { queue: QueueName::charts(), workers: config.chart_workers, ..Terms::default() },
+                Terms {
+                    queue: QueueName::chart(1),
+                    others: (2..=config.chart_workers).map(QueueName::chart).collect(),
+                    workers: config.chart_workers,
+                    ..Terms::default()
+                },
             ),
             config,
             watches: RepositoryWatches::default(),

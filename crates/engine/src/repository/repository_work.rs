@@ -45,12 +45,23 @@ impl Repositories {
         let before = repository.access(name);
         let group = repository.group().map(str::to_owned);
         let (interval, asked) = (repository.interval(), repository.object.as_ref().map(|its| its.reprocess));
+        let generation = repository.object.as_ref().map(|its| its.generation);
         if let Some(object) = &object {
             repository.announced.see(&object.uid, object.says_synced());
         }
         repository.object = object;
         if repository.interval() != interval {
             repository.reschedule();
+        }
+        // Who changes what it says may have corrected what fails.
+        if repository.failures > 0
+            && repository
+                .object
+                .as_ref()
+                .zip(generation)
+                .is_some_and(|(object, its)| object.generation != its)
+        {
+            repository.is_asked_for = true;
         }
         // What was raised before this operator began was a reason for another one.
         if repository.object.as_ref().zip(asked).is_some_and(|(object, asked)| object.reprocess > asked) {
@@ -416,7 +427,10 @@ fn is_index_due(
         None if spec.interval().is_none() => !was_synced(object),
         None => true,
         Some(index) => {
-            let is_enough = index.asked.has_source_of(asked) && index.has(asked);
+            let is_same = index.asked.has_source_of(asked);
+            // Another chart that is asked for is no reason to ask a server again that has no answer.
+            let rests = is_same && index.has_nothing() && repository.fetch_at.is_some_and(|at| at > now);
+            let is_enough = (is_same && index.has(asked)) || rests;
             !is_enough || repository.is_asked_for || repository.fetch_at.is_some_and(|at| at <= now)
         }
     }

@@ -8,7 +8,7 @@ use engine::snapshot::{Item, Key};
 use engine::{
     ChartConfigMap, Config, Digest, Engine, Event, Failure, FailureKind, FetchedIndex, IndexRequest,
     IndexValidator, Module, ModuleName, PackageDependency, Pin, Pins, ResolveRequest, ResolvedChart,
-    ResolvedVersion, RunId, StoreRequest, StoredPackage, WantedVersion,
+    ResolvedVersion, RunId, StoreRequest, StoredPackage, Time, WantedVersion,
 };
 use serde_json::{Value, json};
 
@@ -56,6 +56,8 @@ pub(crate) struct Charts {
     pub(crate) broken: BTreeSet<String>,
     /// How many indexes were fetched and archives downloaded.
     pub(crate) fetches: usize,
+    /// When each index was fetched.
+    pub(crate) fetched_at: Vec<Time>,
     /// How many of them asked only whether it is another one.
     pub(crate) conditional: usize,
     pub(crate) downloads: usize,
@@ -310,6 +312,7 @@ impl World {
     pub(crate) fn fetch_index(&mut self, run: RunId, request: &IndexRequest) {
         self.in_flight.insert(run, None);
         self.charts.fetches += 1;
+        self.charts.fetched_at.push(self.now);
         self.charts.conditional += usize::from(request.known.is_some());
         let name = request.repository.name.to_string();
         let outcome = match self.charts.repositories.get(&request.repository.url).cloned() {

@@ -864,6 +864,94 @@ fn b20_the_steps_of_a_chart_are_told_in_their_order() {
 }
 
 #[test]
+fn b20_the_steps_of_a_chart_end_where_it_fails() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    let spec = json!({"name": "alpha", "repository": "corp", "versions": ["1", "7"]});
+    world.applies_chart("Chart", "mine", spec);
+    world.run_for(1_000);
+    let told = |world: &World| {
+        let told = world.notices.iter().filter_map(|notice| match notice {
+            Notice::ChartStepped { object, step } if object == "Chart mine" => Some(step.clone()),
+            _ => None,
+        });
+        let mut told: Vec<String> = told.collect();
+        told.dedup();
+        told
+    };
+    let lacks = told(&world);
+    let repository = "version 7: repository: there is none named corp";
+    assert_eq!(lacks[lacks.len() - 3..], ["version 7: parse", repository, "status"], "{lacks:?}");
+    corp(&mut world, &json!([]));
+    world.run_for(1_000);
+    let told = told(&world);
+    assert!(told.iter().any(|step| step == "version 7: parse: nothing fits 7"), "{told:?}");
+    assert!(!told.iter().any(|step| step == "version 7: url"), "{told:?}");
+    assert_eq!(
+        told[told.len() - 4..],
+        ["write 1.0: download", "write 1.0: load", "write 1.0: maps", "status"]
+    );
+}
+
+#[test]
+fn an_index_that_fails_is_left_alone_whoever_asks_for_another_chart_of_it() {
+    let mut world = charted(&files());
+    let spec = |charts: Value| json!({"name": "corp", "url": "https://dead", "charts": charts});
+    world.applies_chart("Repository", "corp", spec(json!([])));
+    passes(&mut world, 2_000);
+    assert_eq!(world.charts.fetches, 1);
+    for number in 0..10 {
+        let chart = json!({"name": format!("alpha-{number}"), "repository": "corp", "versions": ["1"]});
+        world.applies_chart("Chart", &format!("mine-{number}"), chart);
+        passes(&mut world, 1_000);
+    }
+    assert_eq!(world.charts.fetches, 1);
+    let (reason, message) = world.condition("Chart", "mine-9");
+    assert_eq!(reason, "initChartFailed");
+    assert!(message.contains("Repository corp: the index can't be fetched"), "{message}");
+    passes(&mut world, 25_000);
+    assert_eq!(world.charts.fetches, 2, "it is tried again when it is time");
+    world.applies_chart("Repository", "corp", spec(json!([{"name": "alpha-0", "versions": ["1"]}])));
+    passes(&mut world, 1_000);
+    assert_eq!(world.charts.fetches, 3, "and when what it says is changed");
+}
+
+#[test]
+fn what_fails_is_tried_again_after_30_seconds_growing_to_an_hour() {
+    let mut world = charted(&files());
+    world.applies_chart("Repository", "corp", json!({"name": "corp", "url": "https://dead"}));
+    passes(&mut world, 20_000_000);
+    let times = &world.charts.fetched_at;
+    let waits: Vec<u64> = times.windows(2).map(|pair| pair[1].since(pair[0]).as_secs()).collect();
+    assert_eq!(waits[..9], [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]);
+    let writes = world.charts.writes.len();
+    passes(&mut world, 20_000_000);
+    assert_eq!(world.charts.writes.len(), writes, "nothing is written while the message is the same");
+}
+
+#[test]
+fn work_on_charts_is_shown_in_as_many_queues_as_are_worked_on_at_a_time() {
+    let mut world = charted(&files());
+    for number in 0..8 {
+        let spec = json!({"name": "alpha", "repository": "corp", "versions": ["1"]});
+        world.applies_chart("Chart", &format!("mine-{number}"), spec);
+    }
+    world.run_for(2_000);
+    let names = ["chart-1", "chart-2"];
+    let lengths = names.map(|name| world.queue(name).len());
+    assert!(lengths.iter().all(|length| *length > 0) && lengths.iter().sum::<usize>() >= 8, "{lengths:?}");
+    let told = |name: &str| {
+        let mut lengths = world.notices.iter().filter_map(|notice| match notice {
+            Notice::QueueChanged { queue, length } if queue.as_str() == name => Some(*length),
+            _ => None,
+        });
+        lengths.next_back()
+    };
+    assert_eq!(names.map(told), lengths.map(Some));
+    assert!(world.queue(names[0]).iter().all(|task| task.contains("ChartReconcile:chart-1:Chart mine-")));
+}
+
+#[test]
 fn a_chart_that_is_listed_twice_has_the_versions_of_both_entries() {
     let mut world = charted(&files());
     offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "2.0", 2)]);
