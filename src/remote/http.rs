@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use super::authorizations::Authorizations;
 use super::connector::{ConnectError, Connector};
 use super::pauses::Pauses;
-use super::permits::{PER_HOST, Permits};
+use super::permits::{PER_HOST, Permit, Permits, patiently};
 
 /// How often a request is sent on.
 const MOST_REDIRECTS: usize = 5;
@@ -300,9 +300,9 @@ impl HttpClient {
         let mut left = self.timeout;
         for _ in 0..=MOST_REDIRECTS {
             // The permit of a host is given back before that of the next one is asked for.
-            let permit = self.permits.acquire(&host(&url)).await;
+            let mut permit = self.permits.acquire(&host(&url)).await;
             let begun = Instant::now();
-            let asked = tokio::time::timeout(left, self.ask(&url, call, sink)).await;
+            let asked = tokio::time::timeout(left, self.ask(&url, call, sink, &mut permit)).await;
             drop(permit);
             left = left.saturating_sub(begun.elapsed());
             match asked.map_err(|_| HttpError::Late { host: host(&url), timeout: self.timeout })?? {
@@ -362,9 +362,16 @@ impl HttpClient {
         request.body(Full::new(message.unwrap_or_default())).map_err(|_| unsendable())
     }
 
-    async fn ask(&self, url: &HttpUrl, call: &Call<'_>, sink: &mut impl Sink) -> Result<Step, HttpError> {
+    async fn ask(
+        &self,
+        url: &HttpUrl,
+        call: &Call<'_>,
+        sink: &mut impl Sink,
+        permit: &mut Option<Permit>,
+    ) -> Result<Step, HttpError> {
         let request = Self::request(url, call)?;
-        let response = self.client.request(request).await.map_err(|error| no_answer(&error, url))?;
+        let response = patiently(permit, self.client.request(request)).await;
+        let response = response.map_err(|error| no_answer(&error, url))?;
         let (headers, status) = (response.headers(), response.status());
         match status {
             StatusCode::NOT_MODIFIED if call.known.is_some() => return Ok(Step::Last(Last::Unchanged)),
@@ -407,7 +414,7 @@ impl HttpClient {
         let short = |name| headers.get(name).filter(|value| value.len() <= LONGEST_VALIDATOR).cloned();
         let validator = Validator { etag: short(ETAG), modified: short(LAST_MODIFIED) };
         let headers = call.registry.map(|_| headers.clone()).unwrap_or_default();
-        read(response, call.limit, url, sink).await?;
+        read(response, call.limit, url, sink, permit).await?;
         Ok(Step::Last(Last::Read(validator, headers)))
     }
 
@@ -453,11 +460,12 @@ async fn read(
     limit: u64,
     url: &HttpUrl,
     sink: &mut impl Sink,
+    permit: &mut Option<Permit>,
 ) -> Result<(), HttpError> {
     let host = || host(url);
     let mut body = response.into_body();
     let mut length: u64 = 0;
-    while let Some(frame) = body.frame().await {
+    while let Some(frame) = patiently(permit, body.frame()).await {
         let frame = frame.map_err(|error| HttpError::Broken { host: host(), problem: innermost(&error) })?;
         let Ok(part) = frame.into_data() else { continue };
         length = length.saturating_add(part.len().try_into().unwrap_or(u64::MAX));

@@ -1,12 +1,20 @@
 //! How many requests are in flight: so many in all, and two to a host.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many requests go to one host at a time.
 pub(crate) const PER_HOST: usize = 2;
+
+/// How long others wait for a server that says nothing.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How many requests may hang besides. Each may have read much that is in memory.
+pub(crate) const HANGING: usize = 16;
 
 /// Lets requests pass, those to one host in the order in which they came.
 ///
@@ -14,20 +22,43 @@ pub(crate) const PER_HOST: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Permits {
     all: Arc<Semaphore>,
+    hanging: Arc<Semaphore>,
     hosts: Mutex<BTreeMap<String, Arc<Semaphore>>>,
 }
 
 /// The right to have one request in flight, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    _host: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
+    /// That of its host and that of all, until it steps aside.
+    places: Option<[OwnedSemaphorePermit; 2]>,
+    /// Its place among those that stepped aside.
+    aside: Option<OwnedSemaphorePermit>,
+    hanging: Arc<Semaphore>,
+}
+
+impl Permit {
+    /// Returns whether others may wait for it.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// Lets others pass although the request is in flight still: its server hangs. Only [`HANGING`] requests may do so.
+    pub(crate) fn step_aside(&mut self) {
+        self.aside = Arc::clone(&self.hanging).try_acquire_owned().ok();
+        if self.aside.is_some() {
+            self.places = None;
+        }
+    }
 }
 
 impl Permits {
     /// Returns permits for `in_all` requests, at least for one.
     pub(crate) fn new(in_all: usize) -> Self {
-        Self { all: Arc::new(Semaphore::new(in_all.max(1))), hosts: Mutex::default() }
+        Self {
+            all: Arc::new(Semaphore::new(in_all.max(1))),
+            hanging: Arc::new(Semaphore::new(HANGING)),
+            hosts: Mutex::default(),
+        }
     }
 
     /// Waits for the turn of a request to `host`, which is a name with a port.
@@ -35,7 +66,7 @@ impl Permits {
         // Nobody closes a semaphore, so both are there.
         let of_host = self.of_host(host).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-        Some(Permit { _host: of_host, _all: of_all })
+        Some(Permit { places: Some([of_host, of_all]), aside: None, hanging: Arc::clone(&self.hanging) })
     }
 
     fn of_host(&self, host: &str) -> Arc<Semaphore> {
@@ -47,11 +78,43 @@ impl Permits {
     }
 }
 
+/// Waits for what a server does next. One that hangs gives its place to others: it must not hold up those of the same host.
+pub(super) async fn patiently<T>(permit: &mut Option<Permit>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if let Some(permit) = permit.as_mut().filter(|permit| permit.is_in_the_way()) {
+        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
+            return done;
+        }
+        permit.step_aside();
+    }
+    work.await
+}
+
 #[cfg(test)]
 mod tests {
     use futures::FutureExt as _;
 
     use super::*;
+
+    #[tokio::test]
+    async fn so_many_that_hang_let_others_pass() {
+        let permits = Permits::new(4);
+        let now = || permits.acquire("a").now_or_never().flatten();
+        let mut hanging: Vec<Permit> = Vec::new();
+        for _ in 0..HANGING {
+            let mut permit = now().unwrap();
+            permit.step_aside();
+            assert!(!permit.is_in_the_way());
+            hanging.push(permit);
+        }
+        let mut busy = [now().unwrap(), now().unwrap()];
+        busy.iter_mut().for_each(Permit::step_aside);
+        assert!(busy.iter().all(Permit::is_in_the_way), "too many hang already");
+        assert!(now().is_none());
+        drop(hanging);
+        busy.iter_mut().for_each(Permit::step_aside);
+        assert!(now().is_some());
+    }
 
     #[tokio::test]
     async fn two_pass_to_a_host_and_no_more_in_all_than_there_are() {

@@ -40,6 +40,26 @@ async fn repositories_that_hang_delay_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn repositories_that_hang_delay_no_other_of_their_own_server() {
+    let world = World::new().await;
+    let all = Repository::plain().await;
+    let operator = started(&world, &[("source-develop", "true")]).await;
+    for number in 0..3 {
+        all.put(&format!("/{number}/index.yaml"), Reply::Gated(Vec::new()));
+        let url = all.url(&format!("/{number}"));
+        world.apply("Repository", &format!("slow-{number}"), listing(&url, &json!([]))).await;
+    }
+    all.busy(2).await;
+    let index = json!({"entries": {"alpha": [{"version": "0.1.0"}]}});
+    all.put("/fast/index.yaml", Reply::File(index.to_string().into_bytes()));
+    world.apply("Repository", "fast", listing(&all.url("/fast"), &json!([]))).await;
+    world.synced("Repository", "fast").await;
+    assert_eq!(all.in_flight(), 3, "they hang still");
+    all.open_gate();
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_too_many_charts_the_first_are_kept_and_those_that_are_listed() {
     let world = World::new().await;
     let all = ["alpha", "beta", "gamma"].map(|name| (name, "0.1.0", chart(name, "0.1.0", "", &[])));
