@@ -132,6 +132,7 @@ impl Repositories {
             changed,
             refused: Vec::new(),
             truncated: index.is_truncated.then_some(index.offered),
+            left_out: index.left_out,
         })
     }
 

@@ -43,6 +43,9 @@ pub(super) const MOST_PACKED: u64 = 20 << 20;
 /// The most parts of a package.
 const MOST_PARTS: usize = 24;
 
+/// How many letters are shown of a name or version that an archive has.
+const MAX_SHOWN: usize = 80;
+
 /// How often a version is kept that another Chart replaces at the same time.
 const ATTEMPTS: usize = 3;
 
@@ -56,6 +59,9 @@ pub(super) fn short(hex: &str) -> String {
 
 impl Repositories {
     pub(super) async fn package(&self, request: &StoreRequest) -> Result<StoredPackage, Stop> {
+        // Another Chart may want the same version: it finds what the first one fetched.
+        let turn = self.turn_of(request);
+        let _turn = turn.lock().await;
         for _ in 0..ATTEMPTS {
             if let Some(stored) = self.try_to_keep(request).await? {
                 return Ok(stored);
@@ -121,6 +127,7 @@ impl Repositories {
         Ok(Some(StoredPackage {
             digest: as_ours(&digest).map_err(defect)?,
             republished: republished.as_ref().map(as_ours).transpose().map_err(defect)?,
+            differs: differs(request, &chart),
             dependencies: dependencies(chart),
         }))
     }
@@ -350,6 +357,23 @@ fn shown(request: &StoreRequest, map: &ChartMap) -> Wanted {
         MapType::Crds | MapType::Templates => wanted.binary.clone_from(&map.data),
     }
     wanted
+}
+
+/// Returns what an archive says of itself, if the index says otherwise. It is taken all the same, as Helm takes it.
+fn differs(request: &StoreRequest, chart: &Chart) -> Option<String> {
+    let (name, version) = (&chart.metadata.name, &chart.metadata.version);
+    let plain = |version: &str| version.trim_start_matches('v').to_owned();
+    let wanted = &request.version.version;
+    let is_same = **name == *request.chart && plain(version) == plain(wanted);
+    let short = |text: &str| text.chars().take(MAX_SHOWN).collect::<String>();
+    (!is_same).then(|| {
+        format!(
+            "the index says that the archive is {} {wanted}, and its Chart.yaml that it is {} {}",
+            request.chart,
+            short(name),
+            short(version)
+        )
+    })
 }
 
 /// Returns the charts of repositories that a chart needs with its default values.

@@ -1,7 +1,8 @@
 //! What the effects of chart repositories come to.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use ::source::allow::AllowList;
@@ -43,6 +44,9 @@ pub struct Options {
     pub allowed: AllowList,
 }
 
+/// By Repository, chart and version, what lets one at a time keep it.
+type Turns = BTreeMap<[Arc<str>; 3], Weak<tokio::sync::Mutex<()>>>;
+
 /// Fetches charts, and keeps them in the cluster.
 pub struct Repositories {
     pub(super) options: Options,
@@ -58,6 +62,8 @@ pub struct Repositories {
     pub(super) looked_at: Mutex<Option<(Digest, Arc<Vec<u8>>)>>,
     /// Who writes pins reads them first.
     pub(super) pinning: tokio::sync::Mutex<()>,
+    /// Whose turn it is to keep a version.
+    keeping: Mutex<Turns>,
     /// The watch of the maps. It ends with the repositories.
     watch: Mutex<JoinSet<()>>,
 }
@@ -75,6 +81,7 @@ impl Repositories {
             metrics: FetchMetrics::default(),
             looked_at: Mutex::default(),
             pinning: tokio::sync::Mutex::default(),
+            keeping: Mutex::default(),
             watch: Mutex::default(),
         }
     }
@@ -93,6 +100,19 @@ impl Repositories {
     /// Returns what requests are reported to; `scheme` says what was asked for, `index` or `archive`.
     pub fn metrics(&self) -> &FetchMetrics {
         &self.metrics
+    }
+
+    /// Returns what lets one at a time keep a version.
+    pub(super) fn turn_of(&self, request: &StoreRequest) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that nobody holds or waits for are forgotten.
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let key = [&request.repository.name, &request.chart, &request.version.version].map(Arc::clone);
+        turns.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let turn = Arc::default();
+            turns.insert(key, Arc::downgrade(&turn));
+            turn
+        })
     }
 
     /// Reports what came of a request.

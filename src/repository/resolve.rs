@@ -1,5 +1,7 @@
 //! Which versions of a chart constraints take, by what is kept of the index.
 
+use std::cmp::Ordering;
+
 use ::source::chart_repository::choice::{choose, too_young};
 use ::source::chart_repository::entry::Entry;
 use ::source::chart_repository::location;
@@ -29,13 +31,21 @@ impl Repositories {
         let entries: Vec<Entry> = kept.iter().filter_map(Entry::read).collect();
         let base = self.base(&request.repository).await?;
         let find = |wanted: &WantedVersion| self.version(&base, &entries, wanted);
+        let taken = request.versions.iter().filter_map(|wanted| taken(&entries, wanted));
         Ok(ResolvedChart {
             versions: request.versions.iter().map(find).collect(),
             next_published: next_published(&entries, &request.versions).map(|time| time.to_string()),
-            // A pre-release is the highest where there is nothing else.
+            // A pre-release is the highest where there is nothing else, or where it is taken.
             highest: choose(&entries, "*", |_| true)
                 .ok()
                 .or(entries.first())
+                .into_iter()
+                .chain(taken)
+                // Of two that are equal, the first.
+                .reduce(|highest, next| match next.parsed.precedence(&highest.parsed) {
+                    Ordering::Greater => next,
+                    Ordering::Equal | Ordering::Less => highest,
+                })
                 .map(|entry| entry.version.clone()),
         })
     }
@@ -101,6 +111,11 @@ impl Repositories {
             None => format!("Repository {repository} has no chart {chart:?}"),
         })
     }
+}
+
+/// Returns the version that a constraint takes, if it takes one.
+fn taken<'e>(entries: &'e [Entry], wanted: &WantedVersion) -> Option<&'e Entry> {
+    choose(entries, &wanted.constraint, is_old_enough(wanted)).ok()
 }
 
 /// Returns when a version was published, if the index says that.

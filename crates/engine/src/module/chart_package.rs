@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::provision::{Provision, packages};
 use super::state::Release;
-use super::{Modules, Phase};
+use super::{ModuleState, Modules, Phase};
 use crate::addon::{SourceKey, SourceKind};
 use crate::catalog::Module;
 use crate::configuration::Configuration;
@@ -113,6 +113,21 @@ impl Modules {
         let name = &self.owner_of(name);
         if self.states.get(name).is_some_and(|module| module.is_on() && module.is_held()) {
             self.set_phase(cx, configuration, name, Phase::Held, Some(why.to_owned()));
+        }
+    }
+
+    /// Takes in that a module has all that it is installed from: it waits for its turn as others do.
+    pub(crate) fn hold_no_more(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        name: &ModuleName,
+    ) {
+        let name = &self.owner_of(name);
+        let is_over =
+            |module: &ModuleState| module.phase == Phase::Held && module.is_on() && !module.is_held();
+        if self.states.get(name).is_some_and(is_over) {
+            self.set_phase(cx, configuration, name, Phase::Starting, None);
         }
     }
 

@@ -185,8 +185,11 @@ impl Modules {
         if state.broken_version.as_ref().is_some_and(|known| known.repeats(&failure)) {
             return;
         }
-        let message =
-            format!("the new version of module {name} can't be used, the old one stays in force: {failure}");
+        let message = if state.spec.broken.is_none() {
+            format!("the new version of module {name} can't be used, the old one stays in force: {failure}")
+        } else {
+            format!("module {name} still can't be used: {failure}")
+        };
         lower.cx.notify(Notice::Warned { scope: Scope::Module(name.clone()), message });
         // What it quotes may not be a value any more when somebody reads it.
         state.broken_version = Some(lower.configuration.told(failure, Some(name), None));

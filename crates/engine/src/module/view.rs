@@ -88,6 +88,7 @@ fn view(
         taken_objects: module.drift.taken().to_vec(),
         unwatched_kinds: module.drift.unwatched_kinds().to_vec(),
         broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),
+        has_old_version: spec.broken.is_none(),
         hooks: spec.hooks.iter().map(|hook| hook.id.clone()).collect(),
     }
 }

@@ -59,6 +59,8 @@ pub struct FetchedIndex {
     pub refused: Vec<(Arc<str>, String)>,
     /// How many charts it has, if not all of them are kept because there are too many.
     pub truncated: Option<usize>,
+    /// The first names of charts that can't be used, cut.
+    pub left_out: BTreeSet<String>,
 }
 
 /// A version that is looked for.
@@ -129,6 +131,8 @@ pub struct StoredPackage {
     pub digest: Digest,
     /// The digest that the index names, if it is another one: the archive was published again.
     pub republished: Option<Digest>,
+    /// What the archive says of itself, if the index says that it is another chart or version.
+    pub differs: Option<String>,
     /// The charts that it needs with its default values, as far as they come from a repository.
     pub dependencies: Vec<PackageDependency>,
 }

@@ -1,5 +1,6 @@
 //! What is announced about Charts and Repositories: that one is synced, or is not any more. Each once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -64,7 +65,8 @@ pub(super) fn announce_chart(
         let versions: Vec<&str> = lines.filter_map(|line| line.get("version")?.as_str()).collect();
         let kept =
             if versions.is_empty() { "no version is asked for".to_owned() } else { versions.join(", ") };
-        ("ChartSynced", format!("Chart {name} is synced: {kept}"))
+        let but = if message.is_empty() { String::new() } else { format!("; {message}") };
+        ("ChartSynced", format!("Chart {name} is synced: {kept}{but}"))
     } else {
         ("ChartFailed", format!("Chart {name} is not synced: {message}"))
     };
@@ -88,6 +90,20 @@ pub(super) fn announce_repository(
         ("RepositoryFailed", format!("Repository {name} is not synced: {message}"))
     };
     announce(cx, RepositoryKind::Repository, (name, &object.uid), (!is_synced, reason, message));
+}
+
+/// Announces that charts of an index are left out because of their names.
+pub(super) fn announce_left_out(
+    cx: &mut Context,
+    name: &Arc<str>,
+    object: &Object<ChartRepositorySpec>,
+    left_out: &BTreeSet<String>,
+) {
+    let names = left_out.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "Repository {name}: charts of its index are left out because of their names: {names}; at most 250 letters, digits, -, _ and . can be used, and no dot at the beginning"
+    );
+    announce(cx, RepositoryKind::Repository, (name, &object.uid), (true, "ChartsLeftOut", message));
 }
 
 /// Announces something on an object. A warning is in the log, too.

@@ -27,6 +27,8 @@ pub(super) struct Chart {
     pub(super) stored: BTreeMap<Arc<str>, (u64, Result<StoredPackage, String>)>,
     /// When it is looked at again by itself.
     pub(super) retry_at: Option<Time>,
+    /// The look that found that it goes round in a circle with charts that it needs.
+    pub(super) goes_round: Option<u64>,
     /// How many looks in a row found something wrong.
     pub(super) failures: u32,
     /// The number up to which archives were taken that were published again.

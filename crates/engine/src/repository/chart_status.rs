@@ -139,7 +139,7 @@ impl Repositories {
             fields.insert("resolved".to_owned(), lines.into());
         }
         let mut conditions = vec![match problems.reason() {
-            None => condition(true, "success", ""),
+            None => condition(true, "success", &differing(chart)),
             Some(reason) => condition(false, reason, &problems.message()),
         }];
         if let Some(message) = republished(chart) {
@@ -150,6 +150,12 @@ impl Repositories {
         fields.insert("conditions".to_owned(), conditions.into());
         fields
     }
+}
+
+/// Returns which archives say of themselves that they are something else than the index says. They are taken all the same.
+fn differing(chart: &Chart) -> String {
+    let told: Vec<&str> = chart.packages().filter_map(|stored| stored.differs.as_deref()).collect();
+    told.join("; ")
 }
 
 /// Returns which versions were published again with other bytes, if there are some.

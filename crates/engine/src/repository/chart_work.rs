@@ -254,7 +254,11 @@ impl Repositories {
             chart.spec().is_some() && chart.object.is_some() && self.problems_of(name).reason().is_some()
         });
         let old_enough_at = self.old_enough_at(name).filter(|at| *at > now);
+        let goes_round = self.goes_round(name);
         let Some(chart) = self.charts.get_mut(name) else { return Step::Done };
+        if goes_round {
+            chart.goes_round = Some(chart.look);
+        }
         if is_wrong {
             chart.retry_at.get_or_insert_with(|| {
                 chart.failures = chart.failures.saturating_add(1);

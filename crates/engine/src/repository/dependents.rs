@@ -10,6 +10,7 @@ use super::object::UNMANAGED;
 use super::patches::Change;
 use super::repositories::Repositories;
 use super::repository_work::new_chart;
+use crate::addon::shown_url;
 use crate::package::{PackageDependency, RepositoryKey, RepositoryKind};
 
 /// A version of a Chart.
@@ -40,6 +41,18 @@ impl Repositories {
                 && (group.is_none() || self.repositories.get(*name).and_then(|other| other.group()) == group)
         };
         self.repositories.keys().find(fits).unwrap_or(own).clone()
+    }
+
+    fn group_of(&self, name: &Arc<str>) -> Option<&str> {
+        self.repositories.get(name).and_then(|repository| repository.group())
+    }
+
+    /// Returns whether a dependency names a URL that is not that of the Repository in which it is looked for.
+    fn is_elsewhere(&self, dependency: &PackageDependency, repository: &Arc<str>) -> bool {
+        let url = dependency.repository.trim_end_matches('/');
+        let is_url = url.contains("://") && !url.starts_with("catalog://");
+        let access = self.repositories.get(repository).and_then(|known| known.access(repository));
+        is_url && access.is_some_and(|access| access.url.trim_end_matches('/') != url)
     }
 
     /// Returns the name of the Chart that is made for a dependency, and its Repository.
@@ -90,6 +103,10 @@ impl Repositories {
         chart: &Chart,
         applied: &BTreeSet<Arc<str>>,
     ) -> Option<(Arc<str>, Change)> {
+        // Nothing of a circle can be used. Who deletes it does so one by one: the others do not bring back what is gone.
+        if chart.goes_round == Some(chart.look) {
+            return None;
+        }
         for (dependency, dependent, repository_name) in self.dependents(chart) {
             if applied.contains(&dependent) || dependent == *name {
                 continue;
@@ -130,6 +147,15 @@ impl Repositories {
                     problems.push(format!("{what}: there is no Repository {:?}", &*repository));
                 }
                 Some(known) if known.is_synced() => {}
+                known if self.is_elsewhere(&dependency, &repository) => {
+                    let url = shown_url(&dependency.repository);
+                    let said = known.and_then(|known| known.object.as_ref()).map(|object| object.synced().1);
+                    let said = said.filter(|said| !said.is_empty()).unwrap_or("it is not synced yet");
+                    problems.push(format!(
+                        "{what}: no Repository {}has the URL {url}, create one; Chart {dependent} of Repository {repository}: {said}",
+                        if self.group_of(&repository).is_some() { "of its group " } else { "" }
+                    ));
+                }
                 Some(_)
                     if self.needs_chart(&dependent, name)
                         && self.is_complete(&dependent, &dependency.version) => {}
@@ -142,6 +168,24 @@ impl Repositories {
             }
         }
         problems
+    }
+
+    /// Returns whether a Chart goes round in a circle with charts that it needs, or needs such a circle.
+    pub(super) fn goes_round(&self, name: &Arc<str>) -> bool {
+        let Some(chart) = self.charts.get(name).filter(|chart| chart.spec().is_some_and(|s| s.create_deps))
+        else {
+            return false;
+        };
+        let mut seen: BTreeSet<Arc<str>> = BTreeSet::from([Arc::clone(name)]);
+        let mut left: Vec<Arc<str>> = self.dependents(chart).into_iter().map(|(_, name, _)| name).collect();
+        while let Some(next) = left.pop() {
+            if seen.insert(Arc::clone(&next))
+                && let Some(chart) = self.charts.get(&next)
+            {
+                left.extend(self.dependents(chart).into_iter().map(|(_, name, _)| name));
+            }
+        }
+        seen.iter().any(|name| self.circle_through(name).is_some())
     }
 
     /// Returns the Charts of a circle of dependencies that leads through one, if there is such a circle.

@@ -20,6 +20,7 @@ mod chart_work;
 mod dependents;
 mod group;
 mod group_work;
+mod index_request;
 mod known;
 mod lost_package;
 mod module_chart;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use objects::legal;
 use serde_json::json;
 
+use super::chart::Chart;
 use super::lost_package::Remedy;
 use super::module_chart::{Stage, chart_of};
 use super::object::MODULE;
@@ -136,12 +137,13 @@ impl Repositories {
         !matches!(self.module_todo(modules, name, now), Todo::Nothing)
     }
 
-    /// Says of a module that has no package why that is so.
+    /// Says of a module that has no package why that is so, and of one that has it that it is held no more.
     pub(super) fn say_why_held(&self, modules: &mut Modules, lower: &mut Lower<'_>, name: &ModuleName) {
-        if !modules.has_package(name) {
-            let why = self.why_held(name);
-            modules.hold(lower.cx, lower.configuration, name, &why);
+        if modules.has_package(name) {
+            return modules.hold_no_more(lower.cx, lower.configuration, name);
         }
+        let why = self.why_held(name);
+        modules.hold(lower.cx, lower.configuration, name, &why);
     }
 
     pub(super) fn advance_module(
@@ -435,6 +437,9 @@ impl Repositories {
         let said =
             self.charts.get(&chart).and_then(|known| known.object.as_ref()).map(|object| object.synced().1);
         match said.filter(|said| !said.is_empty()) {
+            _ if self.charts.get(&chart).is_some_and(Chart::is_synced) => {
+                format!("Chart {chart} is synced, and its version is not pinned yet")
+            }
             Some(said) => format!("Chart {chart}: {said}"),
             None => format!("Chart {chart} is not synced yet"),
         }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use objects::legal;
 use serde_json::{Map, Value, json};
 
-use super::announcements::announce_repository;
+use super::announcements::{announce_left_out, announce_repository};
 use super::chart::Chart;
+use super::index_request::{index_request, is_index_due};
 use super::known::{Asked, Index, Repository, Stage, Written};
 use super::object::{CHART, GROUP, Object, REPO, UNMANAGED, condition, owner, status_change, without_nulls};
 use super::patches::Change;
@@ -17,7 +18,7 @@ use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::package::{
-    ChartRepositorySpec, ChartSpec, FetchedIndex, IndexRequest, IndexValidator, RepositoryKey, RepositoryKind,
+    ChartRepositorySpec, ChartSpec, FetchedIndex, IndexRequest, RepositoryKey, RepositoryKind,
 };
 use crate::reconcile::Step;
 use crate::time::Time;
@@ -142,7 +143,7 @@ impl Repositories {
         let stage = std::mem::take(&mut repository.stage);
         match (stage, repository.answer.take()) {
             (Stage::Fetching(asked), Some(RepositoryAnswer::Fetched(Ok(outcome)))) => {
-                self.index_known(cx.now, name, asked, outcome);
+                self.index_known(cx, name, asked, outcome);
                 None
             }
             (Stage::Fetching(_), Some(RepositoryAnswer::Fetched(Err(failure)))) => {
@@ -174,24 +175,34 @@ impl Repositories {
     /// Records what a look at an index found. Charts whose versions are others now, and those that were not synced, are looked at.
     fn index_known(
         &mut self,
-        now: Time,
+        cx: &mut Context,
         name: &Arc<str>,
         asked: Asked,
         mut outcome: Result<FetchedIndex, String>,
     ) {
         let Some(repository) = self.repositories.get_mut(name) else { return };
+        let now = cx.now;
         if let Ok(index) = &mut outcome
             && index.is_unchanged
         {
             if let Some(Index { outcome: Ok(before), .. }) = &repository.index {
                 index.missing.clone_from(&before.missing);
                 index.truncated = before.truncated;
+                index.left_out.clone_from(&before.left_out);
             } else {
                 // What was found before a restart is what the status says.
                 let told = repository.object.as_ref().map(|object| object.status_number(OFFERED));
                 let told = told.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
                 index.truncated = told.filter(|_| asked.is_open);
             }
+        }
+        let known = repository.index.as_ref().and_then(|index| index.outcome.as_ref().ok());
+        if let Ok(index) = &outcome
+            && !index.left_out.is_empty()
+            && known.is_none_or(|known| known.left_out != index.left_out)
+            && let Some(object) = &repository.object
+        {
+            announce_left_out(cx, name, object, &index.left_out);
         }
         repository.looked_at = now;
         if outcome.as_ref().is_ok_and(|index| index.refused.is_empty()) {
@@ -414,70 +425,11 @@ pub(super) fn new_chart(
     })
 }
 
-/// Returns whether the index of a repository is to be fetched.
-fn is_index_due(
-    repository: &Repository,
-    object: &Object<ChartRepositorySpec>,
-    spec: &ChartRepositorySpec,
-    asked: &Asked,
-    now: Time,
-) -> bool {
-    match &repository.index {
-        // Another operator, or this one before its restart, looked at it, and only a change is a reason to do that again.
-        None if spec.interval().is_none() => !was_synced(object),
-        None => true,
-        Some(index) => {
-            let is_same = index.asked.has_source_of(asked);
-            // Another chart that is asked for is no reason to ask a server again that has no answer.
-            let rests = is_same && index.has_nothing() && repository.fetch_at.is_some_and(|at| at > now);
-            let is_enough = (is_same && index.has(asked)) || rests;
-            !is_enough || repository.is_asked_for || repository.fetch_at.is_some_and(|at| at <= now)
-        }
-    }
-}
-
 /// Returns the constraints of a list and those of others that are not in it.
 pub(super) fn union(list: &[String], others: BTreeSet<String>) -> Vec<String> {
     let mut all = list.to_vec();
     all.extend(others.into_iter().filter(|other| !list.contains(other)));
     all
-}
-
-fn was_synced(object: &Object<ChartRepositorySpec>) -> bool {
-    object.synced().0 && object.status_number("observedGeneration") == object.generation
-}
-
-fn index_request(
-    repository: &Repository,
-    object: &Object<ChartRepositorySpec>,
-    name: &Arc<str>,
-    asked: &Asked,
-) -> IndexRequest {
-    let mut absent = BTreeSet::new();
-    let known = match &repository.index {
-        _ if repository.is_forced => None,
-        // What was kept before a restart is what the status says.
-        None if was_synced(object) => Some(IndexValidator {
-            etag: object.status_text("etag").to_owned(),
-            modified: object.status_text("modified").to_owned(),
-        }),
-        Some(known @ Index { asked: before, outcome: Ok(index) })
-            if before.has_source_of(asked) && known.has(asked) =>
-        {
-            absent.extend(index.missing.iter().map(|(missing, _)| Arc::clone(missing)));
-            Some(index.validator.clone())
-        }
-        None | Some(_) => None,
-    };
-    IndexRequest {
-        repository: repository.access(name).unwrap_or_default(),
-        // What is not in the index is looked for again when the index is another one.
-        charts: asked.charts.clone(),
-        absent,
-        aged: asked.aged.clone(),
-        is_open: asked.is_open,
-        known: known.filter(|known| *known != IndexValidator::default()),
-    }
 }
 
 /// Returns why versions of some charts could not be had.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chart::semver::Version;
+
 use crate::name::ModuleName;
 use crate::package::{GivenUp, Package, RepositoryAccess};
 
@@ -106,6 +108,11 @@ impl ModuleChartView {
     /// Returns whether there is something newer than what it is installed from: what fits, or what the repository has.
     pub fn is_outdated(&self) -> bool {
         let Some(pinned) = &self.pinned else { return false };
-        [&self.fits, &self.highest].into_iter().flatten().any(|version| **version != *pinned.version)
+        let is_other = |version: &String| **version != *pinned.version;
+        let [ours, highest] =
+            [Some(&*pinned.version), self.highest.as_deref()].map(|version| Version::parse(version?).ok());
+        // The index may have lost what is pinned. What is lower is nothing newer.
+        let is_higher = highest.zip(ours).is_none_or(|(highest, ours)| highest.precedence(&ours).is_ge());
+        self.fits.as_ref().is_some_and(is_other) || (is_higher && self.highest.as_ref().is_some_and(is_other))
     }
 }

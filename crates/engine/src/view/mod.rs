@@ -360,6 +360,8 @@ pub struct ModuleView {
     pub unwatched_kinds: Vec<UnwatchedKind>,
     /// Why its files are not in force, if they are not.
     pub broken_version: Option<Failure>,
+    /// Whether it goes on as its files were before then.
+    pub has_old_version: bool,
     /// Its hooks.
     pub hooks: Vec<HookId>,
 }

@@ -340,8 +340,12 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
         return told(what, format!("put its directory back, or `addon-operator module purge {name}`"));
     }
     if let Some(broken) = &module.broken_version {
-        let what =
-            format!("its new version is broken, the old one stays in force: {}", format.failure(broken));
+        let what = if module.has_old_version {
+            "its new version is broken, the old one stays in force"
+        } else {
+            "its files are broken, and it has none from before"
+        };
+        let what = format!("{what}: {}", format.failure(broken));
         return told(what, "correct its files; they are read again by themselves".to_owned());
     }
     if let Some((what, advice)) = missing(module).or_else(|| late(module, format)) {

@@ -56,6 +56,9 @@ pub(crate) struct Charts {
     pub(crate) broken: BTreeSet<String>,
     /// How many indexes were fetched and archives downloaded.
     pub(crate) fetches: usize,
+    /// What is said of archives that are not what the index says, and of names in it that can't be used.
+    pub(crate) differs: Option<String>,
+    pub(crate) left_out: BTreeSet<String>,
     /// When each index was fetched.
     pub(crate) fetched_at: Vec<Time>,
     /// How many of them asked only whether it is another one.
@@ -337,6 +340,7 @@ impl World {
                     changed,
                     missing,
                     truncated: self.charts.truncated.filter(|_| !is_unchanged && request.is_open),
+                    left_out: if is_unchanged { BTreeSet::new() } else { self.charts.left_out.clone() },
                 })
             }
         };
@@ -434,9 +438,11 @@ impl World {
             PackageDependency { name: name.into(), version: version.to_owned(), repository }
         });
         let dependencies = needs.collect();
+        let differs = self.charts.differs.clone();
         let stored = |(kept, republished): (u64, Option<Digest>)| StoredPackage {
             digest: digest(kept),
             republished,
+            differs: differs.clone(),
             dependencies,
         };
         self.send_in(20, Event::PackageStored { run, outcome: Ok(outcome.map(stored)) });

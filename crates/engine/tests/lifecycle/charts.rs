@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::build::{Files, config as config_map, files};
 use crate::chart_world::{Offered, charted, charted_with, config, offered};
+use crate::repositories::digest;
 use crate::world::World;
 
 pub(crate) const URL: &str = "https://corp/charts";
@@ -914,6 +915,136 @@ fn an_index_that_fails_is_left_alone_whoever_asks_for_another_chart_of_it() {
     world.applies_chart("Repository", "corp", spec(json!([{"name": "alpha-0", "versions": ["1"]}])));
     passes(&mut world, 1_000);
     assert_eq!(world.charts.fetches, 3, "and when what it says is changed");
+}
+
+#[test]
+fn b13_the_charts_of_a_circle_can_be_deleted_one_after_the_other() {
+    let mut world = charted(&files());
+    offers(&mut world, &[needs("mine", "xx"), needs("xx", "yy"), needs("yy", "xx")]);
+    corp(&mut world, &json!([]));
+    let spec = json!({"name": "mine", "repository": "corp", "versions": ["*"], "createDeps": true});
+    world.applies_chart("Chart", "mine", spec);
+    world.run_for(2_000);
+    for name in ["xx-corp", "yy-corp"] {
+        let (reason, message) = world.condition("Chart", name);
+        assert!(reason == "createDepsFailed" && message.contains("in a circle"), "{name}: {message}");
+    }
+    for name in ["mine", "xx-corp", "yy-corp"] {
+        world.deletes_chart("Chart", name);
+        world.run_for(100);
+    }
+    passes(&mut world, 10_000);
+    for name in ["mine", "xx-corp", "yy-corp"] {
+        assert_eq!(world.chart_object("Chart", name), Value::Null, "{name}");
+    }
+}
+
+#[test]
+fn b13_a_circle_of_charts_heals_when_its_index_does() {
+    let mut world = charted(&files());
+    offers(&mut world, &[needs("xx", "yy"), needs("yy", "xx")]);
+    corp(&mut world, &json!([{"name": "xx", "versions": ["*"]}]));
+    world.run_for(2_000);
+    assert_eq!(world.condition("Chart", "xx-corp").0, "createDepsFailed");
+    world.deletes_chart("Chart", "yy-corp");
+    let yy = offered("yy", "2.0", 4);
+    offers(&mut world, &[needs("xx", "yy"), needs("yy", "xx"), yy]);
+    passes(&mut world, 400_000);
+    assert_eq!(world.condition("Chart", "yy-corp").0, "success");
+    assert_eq!(world.condition("Chart", "xx-corp").0, "success");
+}
+
+#[test]
+fn b12_a_dependency_whose_url_no_repository_has_says_so() {
+    let mut world = charted(&files());
+    let needed = ("alpha".to_owned(), "https://me:word@elsewhere/charts".to_owned());
+    offers(&mut world, &[Offered { needs: vec![needed], ..offered("beta", "1.0", 1) }]);
+    corp(&mut world, &json!([]));
+    let spec = json!({"name": "beta", "repository": "corp", "versions": ["*"], "createDeps": true});
+    world.applies_chart("Chart", "mine", spec);
+    world.run_for(2_000);
+    let (reason, message) = world.condition("Chart", "mine");
+    assert_eq!(reason, "createDepsFailed");
+    let expected =
+        ["alpha: no Repository has the URL https://", "elsewhere/charts, create one", "Chart alpha-corp"];
+    assert!(expected.iter().all(|part| message.contains(part)) && !message.contains("word"), "{message}");
+    // As soon as there is one, the chart comes from there.
+    world
+        .charts
+        .repositories
+        .insert("https://me:word@elsewhere/charts".to_owned(), vec![offered("alpha", "1.0", 2)]);
+    let url = "https://me:word@elsewhere/charts";
+    world.applies_chart("Repository", "other", json!({"name": "other", "url": url}));
+    passes(&mut world, 60_000);
+    assert_eq!(world.condition("Chart", "alpha-other").0, "success");
+    assert_eq!(world.condition("Chart", "mine").0, "success");
+}
+
+#[test]
+fn a_module_whose_chart_has_come_waits_for_its_turn_and_is_held_no_more() {
+    // The module before it is being installed for a minute.
+    let mut world = charted(&cache("1", false)).takes("release base", 60_000);
+    corp(&mut world, &json!([]));
+    passes(&mut world, 2_000);
+    assert_eq!(phase(&world, "cache"), "held");
+    let why = why_module(&world);
+    assert!(why.contains("held until its chart is there: Chart module-cache: "), "{why}");
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+    passes(&mut world, 3_000);
+    let why = why_module(&world);
+    assert_eq!(phase(&world, "cache"), "starting", "{why}");
+    assert!(why.contains("pinned") && !why.contains("held") && !why.contains("not synced"), "{why}");
+    passes(&mut world, 60_000);
+    assert_eq!(phase(&world, "cache"), "running");
+}
+
+#[test]
+fn why_tells_which_charts_a_module_is_installed_with() {
+    let mut world = charted(&needing("1", "catalog://corp"));
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    let why = why_module(&world);
+    assert!(why.contains("needs chart") && why.contains("corp/alpha, 1: "), "{why}");
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["1"]}]));
+    world.run_for(2_000);
+    let why = why_module(&world);
+    let pinned = format!("corp/alpha, 1: version 1.0, {}", digest(1));
+    assert!(why.contains(&pinned), "{why}");
+}
+
+#[test]
+fn an_archive_that_is_something_else_than_the_index_says_is_taken_and_told() {
+    let mut world = charted(&files());
+    world.charts.differs = Some("its Chart.yaml that it is beta 2.0".to_owned());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([{"name": "alpha", "versions": ["*"]}]));
+    world.run_for(2_000);
+    let told = ("success".to_owned(), "its Chart.yaml that it is beta 2.0".to_owned());
+    assert_eq!(world.condition("Chart", "alpha-corp"), told);
+    let is_event =
+        |its: &&engine::Announcement| its.reason == "ChartSynced" && its.message.ends_with("beta 2.0");
+    assert_eq!(world.announcements.iter().filter(is_event).count(), 1);
+}
+
+#[test]
+fn names_of_an_index_that_can_not_be_used_are_told_once() {
+    let mut world = charted(&files());
+    world.charts.left_out = ["../x".to_owned()].into();
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    passes(&mut world, 2_000_000);
+    let told = |world: &World| {
+        let events = world.announcements.iter().filter(|its| its.reason == "ChartsLeftOut");
+        events.map(|its| (its.warning, its.message.contains("\"../x\""))).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&world), [(true, true)]);
+    world.charts.left_out.insert("y z".to_owned());
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    passes(&mut world, 400_000);
+    assert_eq!(told(&world).len(), 2);
+    assert_eq!(world.condition("Repository", "corp").0, "install");
 }
 
 #[test]

@@ -296,6 +296,20 @@ fn a_module_whose_new_version_is_broken() {
 }
 
 #[test]
+fn a_module_whose_files_were_broken_from_the_beginning_has_no_old_version() {
+    let mut files = web();
+    files.modules[0].broken = Some(Failure::new(FailureKind::Files, "module.yaml: unknown key charts"));
+    let mut world = World::new(&files);
+    world.run_for(2_000);
+    let told = why_module(&world, "web");
+    assert!(
+        told.contains("its files:") && told.contains("and it has none from before: module.yaml"),
+        "{told}"
+    );
+    assert!(!told.contains("the old one"), "{told}");
+}
+
+#[test]
 fn a_module_whose_directory_is_gone() {
     let files = web();
     let mut world = World::new(&files).settled();

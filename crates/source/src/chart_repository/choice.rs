@@ -142,6 +142,9 @@ mod tests {
         let is_old = |entry: &Entry| entry.version == "1.1.0";
         assert_eq!(choose(&entries, "^1", is_old).unwrap().version, "1.1.0");
         assert_eq!(choose(&entries, "1.2.0", is_old).unwrap().version, "1.2.0");
+        assert_eq!(choose(&entries, "=1.2.0", is_old).unwrap().version, "1.2.0", "that is no range either");
+        assert_eq!(choose(&entries, "= 1.2.0", is_old).unwrap().version, "1.2.0");
+        assert!(choose(&entries, "=1.2", is_old).is_err());
         let young = choose(&entries, "~1.2", is_old).unwrap_err();
         assert_eq!(young.to_string(), "what fits \"~1.2\" is too new yet: 1.2.0");
         for (constraint, waits) in

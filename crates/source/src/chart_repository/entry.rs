@@ -170,6 +170,8 @@ impl Entry {
 
     /// Returns whether a constraint names exactly this version, and no range.
     pub fn is_exactly(&self, constraint: &str) -> bool {
+        // `=1.2.3` is no range either.
+        let constraint = constraint.strip_prefix('=').map_or(constraint, str::trim_start);
         let parts = constraint.trim_start_matches('v').split(['-', '+']).next().unwrap_or_default();
         let is_whole = parts.split('.').count() == 3;
         let same = |wanted: Version| wanted.to_string() == self.parsed.to_string();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use values::yaml::{self, ListPart, YamlError};
 
 use super::entry::kept;
-use crate::index::{self, ENTRIES, check_name, is_html};
+use crate::index::{self, ENTRIES, is_html};
 
 /// The most memory that one entry of an index, and what is beside the entries, may take while it is read, in bytes.
 const MAX_ENTRY_MEMORY: usize = 2 << 20;
@@ -28,6 +28,13 @@ const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// How many names are held.
 const MAX_NAMES: usize = 10_000;
+
+/// The longest name of a chart, in bytes: that of Helm.
+pub const MAX_NAME: usize = 250;
+
+/// How many names are told that can't be used, and how many letters of each.
+const MAX_LEFT_OUT: usize = 10;
+const MAX_SHOWN: usize = 80;
 
 /// Why an index can't be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -75,6 +82,8 @@ pub struct ChartIndex {
     pub offered: usize,
     /// The names of the first of them in the order of the index, as what was meant instead of one that is not there.
     pub names: Vec<String>,
+    /// The first names of charts that can't be used, cut.
+    pub left_out: BTreeSet<String>,
 }
 
 /// A part of a store.
@@ -133,6 +142,12 @@ impl ChartIndex {
     }
 }
 
+/// Returns whether a text can be the name of a chart. It is part of URLs and of names of objects.
+fn is_name(text: &str) -> bool {
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !text.is_empty() && text.len() <= MAX_NAME && !text.starts_with('.') && text.bytes().all(is_safe)
+}
+
 /// One version that is kept.
 type ParsedEntry = (Version, Box<[u8]>);
 
@@ -150,6 +165,7 @@ struct Builder<'s, S> {
     bytes: usize,
     offered: usize,
     names: Vec<String>,
+    left_out: BTreeSet<String>,
     is_truncated: bool,
 }
 
@@ -165,6 +181,7 @@ impl<'s, S: ListStore> Builder<'s, S> {
             bytes: 0,
             offered: 0,
             names: Vec::new(),
+            left_out: BTreeSet::new(),
             is_truncated: false,
         }
     }
@@ -175,6 +192,7 @@ impl<'s, S: ListStore> Builder<'s, S> {
                 (self.charts, self.first, self.names) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
                 (self.name, self.versions, self.bytes) = (None, Vec::new(), 0);
                 (self.offered, self.is_truncated) = (0, false);
+                self.left_out.clear();
             }
             ListPart::List(name) => self.begin(name)?,
             ListPart::Item(entry) => self.add(&entry)?,
@@ -202,12 +220,15 @@ impl<'s, S: ListStore> Builder<'s, S> {
     fn begin(&mut self, name: String) -> Result<(), IndexError> {
         self.put_aside()?;
         self.offered = self.offered.saturating_add(1);
-        if self.names.len() < MAX_NAMES && check_name(&name).is_ok() {
+        let is_usable = is_name(&name);
+        if !is_usable && self.left_out.len() < MAX_LEFT_OUT {
+            self.left_out.insert(name.chars().take(MAX_SHOWN).collect());
+        }
+        if is_usable && self.names.len() < MAX_NAMES {
             self.names.push(name.clone());
         }
         self.charts.remove(&name);
-        let is_wanted =
-            check_name(&name).is_ok() && (self.wanted.named.contains(&name) || self.is_first(&name));
+        let is_wanted = is_usable && (self.wanted.named.contains(&name) || self.is_first(&name));
         self.name = is_wanted.then_some(name);
         Ok(())
     }
@@ -249,8 +270,8 @@ impl<'s, S: ListStore> Builder<'s, S> {
 
     fn finish(mut self) -> Result<ChartIndex, IndexError> {
         self.put_aside()?;
-        let Self { charts, is_truncated, offered, names, .. } = self;
-        Ok(ChartIndex { charts, is_truncated, offered, names })
+        let Self { charts, is_truncated, offered, names, left_out, .. } = self;
+        Ok(ChartIndex { charts, is_truncated, offered, names, left_out })
     }
 }
 
@@ -322,6 +343,21 @@ mod tests {
         assert_eq!(versions(&all, "a"), ["1.10.0+1", "1.10.0+2", "1.9.0"]);
         let (index, _) = read(INDEX, named(&["b", "d"])).unwrap();
         assert_eq!((index.charts.len(), index.is_truncated, index.offered), (1, false, 3));
+    }
+
+    #[test]
+    fn long_names_are_kept_and_those_that_cannot_be_used_are_told() {
+        let [longest, longer] = [MAX_NAME, MAX_NAME + 1].map(|length| "n".repeat(length));
+        let text = format!(
+            "entries:\n  {longest}: [{{version: 1.0.0}}]\n  {longer}: [{{version: 1.0.0}}]\n  ../x: [{{version: 1.0.0}}]\n  .y: []\n"
+        );
+        let (index, _) = read(&text, first(10)).unwrap();
+        assert_eq!(index.charts.keys().collect::<Vec<_>>(), [&longest]);
+        let told: Vec<&str> = index.left_out.iter().map(String::as_str).collect();
+        assert_eq!(told, ["../x", ".y", &longer[..MAX_SHOWN]]);
+        let many: Vec<String> = (0..=MAX_LEFT_OUT).map(|number| format!("/{number}: []")).collect();
+        let (index, _) = read(&format!("entries: {{{}}}", many.join(", ")), first(10)).unwrap();
+        assert_eq!(index.left_out.len(), MAX_LEFT_OUT);
     }
 
     #[test]

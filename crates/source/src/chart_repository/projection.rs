@@ -2,7 +2,7 @@
 //!
 //! They are for reading. Nothing is installed from them; that is done from the package, which is the archive byte for byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chart::chart::{Chart, File};
 use objects::legal::{self, key};
@@ -44,7 +44,8 @@ impl MapType {
 pub struct ChartMap {
     /// What it holds.
     pub map_type: MapType,
-    /// The directory below that of the templates or CRDs, `a__b` for `a/b`; empty for the files that lie there directly.
+    /// The directory below that of the templates or CRDs, `a__b` for `a/b`, told apart from a directory `a__b`; empty for the
+    /// files that lie there directly.
     pub directory: String,
     /// Which part of what fits no single object it is, from 1 on.
     pub part: usize,
@@ -117,16 +118,23 @@ fn empty(map_type: MapType, directory: &str, part: usize, data: BTreeMap<String,
     ChartMap { map_type, directory: directory.to_owned(), part, data, renamed: BTreeMap::new() }
 }
 
+/// Returns how a directory is shown. Two of them may come to one text, such as `a/b` and `a__b`: the later gets a hash.
+fn shown_directory(path: &str, texts: &mut BTreeSet<String>) -> String {
+    let text = path.replace('/', "__");
+    if texts.insert(text.clone()) { text } else { legal::told_apart(&text, &[path]) }
+}
+
 /// Returns the objects with files, by directory.
 fn files<'f>(map_type: MapType, files: impl Iterator<Item = (String, &'f File)>) -> Vec<ChartMap> {
     let mut directories: BTreeMap<String, BTreeMap<String, &File>> = BTreeMap::new();
     directories.entry(String::new()).or_default();
     for (path, file) in files {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        directories.entry(directory.replace('/', "__")).or_default().insert(name.to_owned(), file);
+        directories.entry(directory.to_owned()).or_default().insert(name.to_owned(), file);
     }
-    let mut maps = Vec::new();
-    for (directory, files) in directories {
+    let (mut maps, mut texts) = (Vec::new(), BTreeSet::new());
+    for (path, files) in directories {
+        let directory = shown_directory(&path, &mut texts);
         let mut map = empty(map_type, &directory, 1, BTreeMap::new());
         let mut bytes = 0;
         for (name, file) in files {
@@ -211,6 +219,30 @@ mod tests {
         assert_eq!(maps[0].data["values"], br#"{"f":1.5,"i":1}"#);
         assert_eq!(maps[4].renamed[&odd], "odd name.yaml");
         assert!(maps[5].name("r", "a", "1.0.0").starts_with("helm-tmpl-r-a-x--y-1.0.0-"));
+    }
+
+    #[test]
+    fn b16_directories_whose_names_come_to_the_same_have_maps_of_their_own() {
+        let chart = chart(&[
+            ("templates/x/y/a.yaml", b"nested"),
+            ("templates/x__y/a.yaml", b"flat"),
+            ("crds/x__y/a.yaml", b"alone"),
+        ]);
+        let maps = maps(&chart).unwrap();
+        let of = |map_type: MapType, data: &[u8]| {
+            let mut found = maps
+                .iter()
+                .filter(|map| map.map_type == map_type && map.data.values().any(|its| its == data));
+            let map = found.next().unwrap();
+            assert_eq!((found.count(), map.data.len()), (0, 1));
+            map
+        };
+        let [nested, flat] = [b"nested".as_slice(), b"flat"].map(|data| of(MapType::Templates, data));
+        assert_eq!(nested.directory, "x__y");
+        assert!(flat.directory.starts_with("x--y-"), "{}", flat.directory);
+        assert_eq!(of(MapType::Crds, b"alone").directory, "x__y");
+        let names: BTreeSet<String> = maps.iter().map(|map| map.name("r", "a", "1.0.0")).collect();
+        assert_eq!(names.len(), maps.len());
     }
 
     #[test]

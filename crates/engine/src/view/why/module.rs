@@ -28,6 +28,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     judge(view, module, &tasks, format, &mut answer);
     origin(module, &mut answer);
     named_chart(view, module, format, &mut answer);
+    needed_charts(view, module, format, &mut answer);
     facts(view, module, format, &mut answer);
     required(module, format, &mut answer);
     for (queue, place, task) in tasks {
@@ -297,6 +298,23 @@ fn origin(module: &ModuleView, answer: &mut Answer) {
     }
 }
 
+/// Tells which versions of other charts the chart of a module is installed with.
+fn needed_charts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
+    let prefix = format!("{}.", module.name);
+    for its in view.charts.modules.iter().filter(|its| its.module.as_str().starts_with(&prefix)) {
+        let what = format!("{}/{}, {}", its.repository, its.name, its.constraint);
+        let told = if let Some(pinned) = &its.pinned {
+            format!("{what}: version {}, {}", pinned.version, pinned.digest)
+        } else {
+            let mut charts = view.charts.charts.iter();
+            let said = charts.find(|chart| chart.name == its.chart).map(|chart| chart.message.as_str());
+            let why = said.filter(|said| !said.is_empty()).unwrap_or("it is not there yet");
+            format!("{what}: {}", (format.show)(why))
+        };
+        answer.facts.push(("needs chart", told));
+    }
+}
+
 /// Tells from which chart a module is installed, and why it stays with that version.
 fn named_chart(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     let Some(its) = view.charts.modules.iter().find(|its| its.module == module.name) else { return };
@@ -406,7 +424,11 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
         fact(problem.object.kind(), text);
     }
     if let Some(broken) = &module.broken_version {
-        fact("new version", format!("is broken, the old one stays in force: {}", format.failure(broken)));
+        if module.has_old_version {
+            fact("new version", format!("is broken, the old one stays in force: {}", format.failure(broken)));
+        } else {
+            fact("its files", format!("are broken, and it has none from before: {}", format.failure(broken)));
+        }
     }
     let discovery = view
         .queues
