@@ -483,9 +483,51 @@ fn activation(startup: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use engine::{Cause, HookEnd, Scope, TaskId, Usage};
 
     use super::*;
+
+    /// The level and the message of each line that was logged.
+    #[derive(Clone, Default)]
+    struct Said(Arc<Mutex<Vec<(tracing::Level, String)>>>);
+
+    impl tracing::field::Visit for Said {
+        fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+            if field.name() == "message" {
+                self.0.lock().unwrap().push((tracing::Level::TRACE, format!("{value:?}")));
+            }
+        }
+    }
+
+    impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Said {
+        fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+            event.record(&mut self.clone());
+            if let Some((level, _)) = self.0.lock().unwrap().last_mut() {
+                *level = *event.metadata().level();
+            }
+        }
+    }
+
+    #[test]
+    fn b20_each_step_of_a_chart_is_a_line_at_debug() {
+        use tracing_subscriber::layer::SubscriberExt as _;
+        // It sees to it that threads without a log make nobody deaf.
+        drop(log::capture());
+        let said = Said::default();
+        let telemetry = Telemetry::new("x_").unwrap();
+        let log = tracing::Dispatch::new(tracing_subscriber::registry().with(said.clone()));
+        tracing::dispatcher::with_default(&log, || {
+            for step in ["metadata", "version ~1: url"] {
+                let object = "Chart redis-corp".to_owned();
+                telemetry.take(Notice::ChartStepped { object, step: step.to_owned() });
+            }
+        });
+        let lines = ["Chart redis-corp: metadata", "Chart redis-corp: version ~1: url"];
+        let expected = lines.map(|line| (tracing::Level::DEBUG, line.to_owned()));
+        assert_eq!(*said.0.lock().unwrap(), expected);
+    }
 
     fn hook() -> HookId {
         HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() }

@@ -136,7 +136,15 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
             "b19_what_helm_pushed_to_a_real_registry_is_kept_and_told_when_it_is_pushed_again",
         ],
     ),
-    ("b20", "the steps are told in their order", &["b20_the_steps_of_a_chart_are_told_in_their_order"]),
+    (
+        "b20",
+        "the steps are told in their order",
+        &[
+            "b20_the_steps_of_a_chart_are_told_in_their_order",
+            "b20_the_steps_of_a_chart_end_where_it_fails",
+            "b20_each_step_of_a_chart_is_a_line_at_debug",
+        ],
+    ),
     (
         "b21",
         "a module whose chart never came holds back nobody",
@@ -150,6 +158,8 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
         "a kill at any write changes no end",
         &[
             "a_kill_at_any_write_of_a_chart_with_dependencies_changes_no_end",
+            "a_kill_at_any_read_of_a_chart_with_dependencies_changes_no_end",
+            "a_kill_at_any_request_to_the_repository_changes_no_end",
             "a_kill_at_any_write_of_a_replaced_archive_changes_no_end",
             "a_kill_at_any_write_of_an_upgrade_changes_no_end",
             "a_kill_at_any_write_on_the_way_back_to_a_version_changes_no_end",
@@ -167,7 +177,9 @@ fn read_all(directory: &Path, text: &mut String) {
 #[test]
 fn each_behaviour_has_tests_that_show_it() {
     let mut text = String::new();
-    for directory in ["tests/it", "crates/engine/tests", "crates/source/src", "crates/objects/src"] {
+    for directory in
+        ["tests/it", "crates/engine/tests", "crates/source/src", "crates/objects/src", "src/telemetry"]
+    {
         read_all(&root().join(directory), &mut text);
     }
     let missing: Vec<String> = BEHAVIOURS

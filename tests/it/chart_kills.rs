@@ -1,15 +1,18 @@
-//! Charts from repositories under kills: before and after every write. The end is the same, and nothing is left behind.
+//! Charts from repositories under kills: before and after every write, at every read, and at every request to the repository. The
+//! end is the same, and nothing is left behind.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::support::charts::{MAPS, World, alpha, beta, chart};
 use crate::support::kills::{Moment, killed};
+use crate::support::repository::Reply;
 use crate::support::server::{self, get};
 
-/// How many writes a part of a life takes at most.
-const AT_MOST: usize = 80;
+/// How many writes, or reads, a part of a life takes at most.
+const AT_MOST: usize = 200;
 
 /// What the operator is at when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,7 +139,7 @@ async fn maps(world: &World, place: &str) -> Vec<String> {
 
 /// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write, and the maps.
 async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>) {
-    let place = format!("{work:?}, killed {moment:?} write {number}");
+    let place = format!("{work:?}, killed {moment:?} request {number}");
     let world = World::new().await;
     let chart = format!("chart: {{repository: corp, name: alpha, {}}}", work.constraint());
     world.cluster.write("modules/040-cache/module.yaml", &format!("{chart}\nvaluesLayout: root\n"));
@@ -174,12 +177,12 @@ async fn struck_everywhere(work: Work, moment: Moment) {
     let mut writes = 0;
     loop {
         let (is_struck, maps) = struck(work, moment, writes + 1).await;
-        assert_eq!(maps, expected, "{work:?}, killed {moment:?} write {}", writes + 1);
+        assert_eq!(maps, expected, "{work:?}, killed {moment:?} request {}", writes + 1);
         if !is_struck {
             break;
         }
         writes += 1;
-        assert!(writes < AT_MOST, "{work:?} takes more writes than expected");
+        assert!(writes < AT_MOST, "{work:?} takes more requests than expected");
     }
     assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
 }
@@ -188,6 +191,39 @@ async fn struck_everywhere(work: Work, moment: Moment) {
 async fn a_kill_at_any_write_of_a_chart_with_dependencies_changes_no_end() {
     struck_everywhere(Work::Add, Moment::Before).await;
     struck_everywhere(Work::Add, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_read_of_a_chart_with_dependencies_changes_no_end() {
+    struck_everywhere(Work::Add, Moment::Reading).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_request_to_the_repository_changes_no_end() {
+    let (_, expected) = struck(Work::Add, Moment::Before, AT_MOST * 10).await;
+    for (path, others) in [("/index.yaml", 0), ("/alpha-0.1.0.tgz", 2), ("/beta-0.1.0.tgz", 2)] {
+        let world = World::new().await;
+        let chart = format!("chart: {{repository: corp, name: alpha, {}}}", Work::Add.constraint());
+        world.cluster.write("modules/040-cache/module.yaml", &format!("{chart}\nvaluesLayout: root\n"));
+        world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+        begin(&world, Work::Add).await;
+        // The others are answered, and this one is not.
+        world.repository.put(path, Reply::Gated(Vec::new()));
+        let answered = AtomicUsize::new(0);
+        let hangs = || {
+            answered.fetch_add(world.repository.requests().len(), Ordering::SeqCst);
+            answered.load(Ordering::SeqCst) >= others && world.repository.in_flight() > 0
+        };
+        let at = (AT_MOST * 10, Moment::Before);
+        let asked = async || server::until("the request", hangs).await;
+        assert!(!killed(&world.cluster, &world.options(), at, asked).await, "{path}");
+        publish(&world, alpha("0.1.0"), None);
+        let operator = world.start().await;
+        done(&world, Work::Add).await;
+        server::until_asked("the pin", async || pin(&world).await["isGood"] == true).await;
+        operator.stop().await;
+        assert_eq!(maps(&world, path).await, expected, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

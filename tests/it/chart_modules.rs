@@ -247,6 +247,14 @@ async fn people_see_what_is_kept_what_is_offered_and_what_is_newer() {
     let (code, pulled) = chart(&["pull", "cache", "-d", &path]);
     assert!(code == 0 && pulled.contains(&digest(&alpha("0.1.0"))), "{pulled}");
     assert_eq!(std::fs::read(directory.join("alpha-0.1.0.tgz")).unwrap(), alpha("0.1.0"));
+    let newer = ["pull", "corp/alpha", "--version", "0.2.0", "-d", &path];
+    let (code, problem) = chart(&newer);
+    assert!(code == 1 && problem.contains("version 0.2.0 of chart alpha"), "{problem}");
+    world.apply("Chart", "mine", json!({"name": "alpha", "repository": "corp", "versions": ["0.2.0"]})).await;
+    world.synced("Chart", "mine").await;
+    let (code, pulled) = chart(&newer);
+    assert_eq!(code, 0, "{pulled}");
+    assert_eq!(std::fs::read(directory.join("alpha-0.2.0.tgz")).unwrap(), alpha("0.2.0"));
     operator.stop().await;
 }
 

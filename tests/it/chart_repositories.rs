@@ -156,6 +156,10 @@ async fn b09_an_archive_that_can_not_be_used_is_a_condition_and_leaves_nothing()
         world.apply("Chart", chart, json!({"name": chart, "repository": "corp", "versions": ["*"]})).await;
         let said = world.failed("Chart", chart, "createConfigmapsFailed").await;
         assert!(said.contains(says), "{said}");
+        if chart == "alpha" {
+            let both = [alpha("0.1.1"), good.clone()].map(|packed| format!("sha256:{}", digest(&packed)));
+            assert!(both.iter().all(|digest| said.contains(digest.as_str())), "{said}");
+        }
     }
     let kept = world.maps().await;
     assert!(kept.iter().all(|name| name.ends_with("-index")), "{kept:?}");

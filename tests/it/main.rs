@@ -32,6 +32,7 @@ mod chart_kills;
 mod chart_limits;
 mod chart_losses;
 mod chart_modules;
+mod chart_outcomes;
 mod chart_peers;
 mod chart_registries;
 mod chart_repositories;

@@ -20,9 +20,11 @@ pub(crate) enum Moment {
     Before,
     /// Before it has the answer.
     After,
+    /// Before it sends a request that reads; such requests are counted then.
+    Reading,
 }
 
-/// Runs an operator that is killed at its write of this number, counted from 1. Returns whether it came to that.
+/// Runs an operator that is killed at its write, or read, of this number, counted from 1. Returns whether it came to that.
 pub(crate) async fn killed(
     cluster: &Cluster,
     options: &[(&str, &str)],
@@ -36,11 +38,13 @@ pub(crate) async fn killed(
     let outside = tokio::runtime::Handle::current();
     let service = tower::service_fn(move |request: Request<Body>| {
         let is_read = request.method() == Method::GET;
-        let write = if is_read { 0 } else { writes.fetch_add(1, Ordering::SeqCst) + 1 };
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch="));
+        let counts = if moment == Moment::Reading { is_read && !is_watch } else { !is_read };
+        let write = if counts { writes.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
         let (server, strike, outside) = (server.clone(), strike.clone(), outside.clone());
         async move {
             let is_over = *strike.borrow();
-            if is_over || (write == number && moment == Moment::Before) {
+            if is_over || (write == number && moment != Moment::After) {
                 strike.send_replace(true);
                 return std::future::pending().await;
             }

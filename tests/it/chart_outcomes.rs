@@ -1,0 +1,314 @@
+//! Charts from repositories, end to end: what people and programs see of what is held, refused, limited and left out.
+
+use std::io::Write as _;
+
+use apiserver::FaultPlan;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::charts::{MAPS, World, alpha, chart, condition};
+use crate::support::in_process::ask_socket;
+use crate::support::program;
+use crate::support::repository::{Packed, Reply, Repository, digest};
+use crate::support::server::{self, get, ok};
+
+const SECRETS: &str = "/api/v1/namespaces/ops/secrets";
+
+/// A hook that keeps the values that it sees.
+const SEE: &str = r#"#!/bin/bash
+if [[ $1 == --config ]]; then echo '{"configVersion": "v1", "afterHelm": 1}'; else cat "$VALUES_PATH" > "$WORLD/seen"; fi
+"#;
+
+fn corp(world: &World, charts: &Value) -> Value {
+    json!({"name": "corp", "url": world.repository.url(""), "charts": charts})
+}
+
+/// Writes a module that names a chart of `corp`.
+fn write_module(world: &World, chart: &str) {
+    let module = format!("chart: {{repository: corp, name: {chart}, version: '*'}}\nvaluesLayout: root\n");
+    world.cluster.write("modules/040-cache/module.yaml", &module);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b21_a_held_module_is_among_the_enabled_ones_and_in_the_metrics() {
+    let world = World::new().await;
+    write_module(&world, "alpha");
+    world.cluster.write("modules/050-plain/Chart.yaml", "name: plain\nversion: 0.1.0\n");
+    world.cluster.write("modules/050-plain/hooks/see.sh", SEE);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\nplainEnabled: true\n");
+    let operator = world.start().await;
+    world.failed("Chart", "module-cache", "initChartFailed").await;
+    let port = operator.port.to_string();
+    let metrics = || program::get(&port, "/metrics");
+    let held = |value: u8| format!("addon_operator_module_phase{{module=\"cache\",phase=\"held\"}} {value}");
+    server::until("the metric", || metrics().contains(&held(1))).await;
+    server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    let listed = ask_socket(&world.cluster, "/module/list.json");
+    assert!(listed.contains(r#""cache""#) && listed.contains("enabledModules"), "{listed}");
+    let seen = std::fs::read_to_string(world.cluster.path("seen")).unwrap();
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    assert_eq!(seen["global"]["enabledModules"], json!(["cache", "plain"]), "hooks see it");
+
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    world.cluster.settled("shown", |map| map["data"]["says"] == "hello").await;
+    server::until("the end of that", || !metrics().contains(&held(1))).await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b15_a_wrong_password_is_told_and_a_corrected_one_is_taken() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    let index = json!({"entries": {"alpha": [{"version": "0.1.0", "urls": ["alpha-0.1.0.tgz"]}]}});
+    let right = format!("Basic {}", base64("me:right-word"));
+    let index = Box::new(Reply::File(index.to_string().into_bytes()));
+    world.repository.put("/index.yaml", Reply::Guarded(right, "Basic realm=\"x\"".to_owned(), index));
+    let secret = |password: &str| json!({"metadata": {"name": "auth"}, "stringData": {"user": "me", "password": password}});
+    ok(&world.cluster.server, Method::POST, SECRETS, &secret("wrong-word")).await;
+    let operator = world.start().await;
+    let mut spec = corp(&world, &json!([{"name": "alpha", "versions": ["*"]}]));
+    spec["authSecret"] = json!("auth");
+    world.apply("Repository", "corp", spec).await;
+    let said = world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(said.contains("401") && !said.contains("word"), "{said}");
+    ok(&world.cluster.server, Method::PATCH, &format!("{SECRETS}/auth"), &secret("right-word")).await;
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.synced("Chart", "alpha-corp").await;
+    operator.stop().await;
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b15_credentials_go_to_no_other_server_that_an_index_names() {
+    let world = World::new().await;
+    let [own, other] = [Repository::plain().await, Repository::plain().await];
+    let packed = alpha("0.1.0");
+    let urls = [other.url("/alpha-0.1.0.tgz")];
+    let index =
+        json!({"entries": {"alpha": [{"version": "0.1.0", "urls": urls, "digest": digest(&packed)}]}});
+    own.put("/index.yaml", Reply::File(index.to_string().into_bytes()));
+    other.put("/alpha-0.1.0.tgz", Reply::File(packed));
+    let secret =
+        json!({"metadata": {"name": "auth"}, "stringData": {"user": "me", "password": "hunter2-word"}});
+    ok(&world.cluster.server, Method::POST, SECRETS, &secret).await;
+    let operator = world.cluster.start(&[&world.options()[..], &[("source-develop", "true")]].concat()).await;
+    let charts = json!([{"name": "alpha", "versions": ["*"]}]);
+    let spec = json!({"name": "corp", "url": own.url(""), "authSecret": "auth", "charts": charts});
+    world.apply("Repository", "corp", spec).await;
+    world.synced("Chart", "alpha-corp").await;
+    let shows = |asked: &crate::support::repository::Asked| asked.headers.contains_key("authorization");
+    assert!(own.requests().iter().all(shows));
+    let asked = other.requests();
+    assert!(!asked.is_empty() && !asked.iter().any(shows), "{asked:?}");
+    operator.stop().await;
+}
+
+/// Returns a file that unpacks to so many zeros, and is short.
+fn zeros(name: &str, files: usize, size: usize) -> Vec<u8> {
+    let mut packed = Packed::new();
+    packed.file(&format!("{name}/Chart.yaml"), 0o644, format!("name: {name}\nversion: 1.0.0\n").as_bytes());
+    let content = vec![0; size];
+    for number in 0..files {
+        packed.file(&format!("{name}/files/{number}"), 0o644, &content);
+    }
+    packed.finish()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b09_archives_that_are_too_much_are_refused_and_leave_nothing() {
+    let world = World::new().await;
+    let mut endless = GzEncoder::new(Vec::new(), Compression::best());
+    for _ in 0..300 {
+        endless.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    let all = [
+        ("long", "1.0.0", Vec::new()),
+        ("bomb", "1.0.0", zeros("bomb", 26, 4 << 20)),
+        ("many", "1.0.0", zeros("many", 50_001, 0)),
+        ("zeros", "1.0.0", endless.finish().unwrap()),
+    ];
+    world.publish("", &all);
+    world.repository.put("/long-1.0.0.tgz", Reply::Zeros(21 << 20));
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    let limits = [
+        ("long", "is longer than 20 MiB"),
+        ("bomb", "104857600"),
+        ("many", "50000"),
+        ("zeros", "is no chart"),
+    ];
+    for (name, _) in limits {
+        world.apply("Chart", name, json!({"name": name, "repository": "corp", "versions": ["*"]})).await;
+    }
+    for (name, says) in limits {
+        let said = world.failed("Chart", name, "createConfigmapsFailed").await;
+        assert!(said.contains(says), "{name}: {said}");
+    }
+    let kept = world.maps().await;
+    assert!(kept.iter().all(|name| name.ends_with("-index")), "{kept:?}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b11_charts_are_made_for_what_is_switched_on_by_conditions_tags_and_aliases() {
+    let world = World::new().await;
+    let url = world.repository.url("");
+    let needed =
+        |name: &str, more: &str| format!("- {{name: {name}, version: '*', repository: '{url}', {more}}}\n");
+    let dependencies = [
+        needed("unwanted", "condition: unwanted.enabled"),
+        needed("tagged", "tags: [rare]"),
+        needed("both", "'condition': 'none.here,both.enabled', tags: [rare]"),
+        needed("renamed", "alias: other, condition: other.enabled"),
+        needed("renamed-off", "alias: another, condition: another.enabled"),
+    ];
+    let more = format!("dependencies:\n{}", dependencies.concat());
+    let values = "unwanted: {enabled: false}\ntags: {rare: false}\nboth: {enabled: true}\nother: {enabled: true}\nanother: {enabled: false}\n";
+    let parent = chart("parent", "1.0.0", &more, &[("values.yaml", values.as_bytes())]);
+    let mut all = vec![("parent", "1.0.0", parent)];
+    all.extend(
+        ["unwanted", "tagged", "both", "renamed", "renamed-off"]
+            .map(|name| (name, "1.0.0", chart(name, "1.0.0", "", &[]))),
+    );
+    world.publish("", &all);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    let spec = json!({"name": "parent", "repository": "corp", "versions": ["*"], "createDeps": true});
+    world.apply("Chart", "mine", spec).await;
+    let mine = world.synced("Chart", "mine").await;
+    assert_eq!(mine["status"]["dependencies"], "synced");
+    for (name, is_there) in
+        [("both", true), ("renamed", true), ("unwanted", false), ("tagged", false), ("renamed-off", false)]
+    {
+        let made = world.object("Chart", &format!("{name}-corp")).await;
+        assert_eq!(!made.is_null(), is_there, "{name}: {made}");
+    }
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_crds_of_a_chart_in_an_archive_are_there_before_its_objects() {
+    let world = World::new().await;
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.io}\nspec:\n  group: example.io\n  scope: Namespaced\n  names: {kind: Widget, plural: widgets, singular: widget}\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
+    let widget = "apiVersion: example.io/v1\nkind: Widget\nmetadata: {name: one}\n";
+    let files: [(&str, &[u8]); 2] =
+        [("crds/widgets.yaml", crd.as_bytes()), ("templates/widget.yaml", widget.as_bytes())];
+    write_module(&world, "gadget");
+    world.publish("", &[("gadget", "1.0.0", chart("gadget", "1.0.0", "", &files))]);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    let path = "/apis/example.io/v1/namespaces/ops/widgets/one";
+    server::until_asked("the object", async || get(&world.cluster.server, path).await.is_some()).await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b06_one_bad_constraint_hinders_no_good_one() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.2.0", alpha("0.2.0"))]);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    let spec = json!({"name": "alpha", "repository": "corp", "versions": ["not one", "0.1.0", "9"]});
+    world.apply("Chart", "mine", spec).await;
+    let said = world.failed("Chart", "mine", "initChartFailed").await;
+    assert!(said.contains("\"not one\"") && said.contains("\"9\""), "{said}");
+    let has_one = |object: &Value| {
+        object["status"]["resolved"]
+            == json!([{
+                "constraint": "0.1.0", "version": "0.1.0", "digest": format!("sha256:{}", digest(&alpha("0.1.0"))),
+            }])
+    };
+    let mine = world.settled("Chart", "mine", has_one).await;
+    assert_eq!(mine["status"]["versions"], "notSynced");
+    let maps = world.maps().await;
+    assert!(maps.contains(&"helm-tmpl-corp-alpha-0.1.0".to_owned()), "{maps:?}");
+    assert!(!maps.iter().any(|name| name.contains("0.2.0")), "{maps:?}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b10_default_values_that_can_not_be_looked_up_are_a_condition() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    world.synced("Repository", "corp").await;
+    let path = format!("{MAPS}/helm-default-corp-alpha-0.1.0");
+    world.cluster.server.faults().add(FaultPlan::on(Method::GET, &path).fail(403).times(1_000));
+    world.apply("Chart", "mine", json!({"name": "alpha", "repository": "corp", "versions": ["*"]})).await;
+    let said = world.failed("Chart", "mine", "createConfigmapsFailed").await;
+    assert!(said.contains("can't read ConfigMap ops/helm-default-corp-alpha-0.1.0"), "{said}");
+    let maps = world.maps().await;
+    assert!(
+        maps.contains(&"helm-pkg-corp-alpha-0.1.0-1".to_owned()),
+        "what was written before stays: {maps:?}"
+    );
+    world.cluster.server.faults().clear();
+    world.apply("Chart", "mine", json!({"versions": ["0.1.0"]})).await;
+    world.synced("Chart", "mine").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_that_several_charts_want_is_fetched_once() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    world.repository.put("/alpha-0.1.0.tgz", Reply::Gated(alpha("0.1.0")));
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    world.synced("Repository", "corp").await;
+    let names = ["one", "two", "three"];
+    for name in names {
+        let spec = json!({"name": "alpha", "repository": "corp", "versions": ["0.1.0", "*"]});
+        world.apply("Chart", name, spec).await;
+    }
+    world.repository.busy(1).await;
+    let port = operator.port.to_string();
+    let is_at_work = |name: &str| {
+        let queue = program::get(&port, "/queue?format=json");
+        let body = queue.split("\r\n\r\n").nth(1).unwrap_or_default();
+        let read: Value = serde_json::from_str(body).unwrap_or_default();
+        read.to_string().contains(&format!("Chart {name}"))
+    };
+    server::until("all of them", || names.iter().all(|name| is_at_work(name))).await;
+    world.repository.open_gate();
+    for name in names {
+        world.synced("Chart", name).await;
+    }
+    let asked = world.repository.requests();
+    assert_eq!(asked.iter().filter(|asked| asked.path == "/alpha-0.1.0.tgz").count(), 1, "{asked:?}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b16_charts_with_long_names_are_kept_and_those_that_say_something_else_are_told() {
+    let world = World::new().await;
+    let long = format!("n{}", "ame".repeat(40));
+    let other = chart("beta", "2.0.0", "", &[]);
+    // A name in an archive is short.
+    let mut packed = Packed::new();
+    packed.file("long/Chart.yaml", 0o644, format!("name: {long}\nversion: 1.0.0\n").as_bytes());
+    world.publish("", &[(&long, "1.0.0", packed.finish()), ("alpha", "v1.0.0", other)]);
+    let operator = world.start().await;
+    let charts = json!([{"name": long, "versions": ["*"]}, {"name": "alpha", "versions": ["*"]}]);
+    world.apply("Repository", "corp", corp(&world, &charts)).await;
+    let kept = world.synced("Chart", &format!("{long}-corp")).await;
+    let label = kept["metadata"]["labels"]["yaho.soer3n.dev/chart"].as_str().unwrap();
+    assert!(label.len() <= 63 && long.starts_with(&label[..50]), "{label}");
+    assert!(world.map(&format!("helm-default-corp-{long}-1.0.0")).await.is_some());
+    let told = world.synced("Chart", "alpha-corp").await;
+    let said = condition(&told)["message"].as_str().unwrap();
+    assert_eq!(
+        said,
+        "the index says that the archive is alpha v1.0.0, and its Chart.yaml that it is beta 2.0.0"
+    );
+    operator.stop().await;
+}
