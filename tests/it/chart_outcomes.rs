@@ -312,3 +312,93 @@ async fn b16_charts_with_long_names_are_kept_and_those_that_say_something_else_a
     );
     operator.stop().await;
 }
+
+/// Returns the reasons of the Events about an object of this kind, in the order of their names.
+async fn reasons(world: &World, namespace: &str, (kind, name): (&str, &str)) -> Vec<String> {
+    let list = get(&world.cluster.server, &format!("/api/v1/namespaces/{namespace}/events")).await;
+    let events = list.unwrap_or_default()["items"].as_array().cloned().unwrap_or_default();
+    let is_about = |event: &&Value| {
+        [&event["involvedObject"]["kind"], &event["involvedObject"]["name"]] == [&json!(kind), &json!(name)]
+    };
+    let about = events.iter().filter(is_about);
+    about.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_becomes_of_charts_is_told_by_events_about_them() {
+    let world = World::new().await;
+    let follows =
+        "chart: {repository: corp, name: alpha, version: '~0.1', autoUpgrade: true}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-cache/module.yaml", follows);
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    let operator = world.start().await;
+    let about = |kind: &'static str, name: &'static str, reason: &'static str| {
+        let world = &world;
+        async move {
+            let is_told =
+                async || reasons(world, "default", (kind, name)).await.iter().any(|told| told == reason);
+            server::until_asked(reason, is_told).await;
+        }
+    };
+    world.failed("Chart", "module-cache", "initChartFailed").await;
+    about("Chart", "module-cache", "ChartFailed").await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    about("Repository", "corp", "RepositoryFailed").await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    about("Repository", "corp", "RepositorySynced").await;
+    about("Chart", "module-cache", "ChartSynced").await;
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;
+    let pinned = async || {
+        let pins = world.map("addon-operator-charts").await.unwrap_or_default();
+        pins["data"]["cache"].as_str().is_some_and(|pin| pin.contains("\"isGood\":true"))
+    };
+    server::until_asked("the pin", pinned).await;
+    // The next version can't be installed.
+    let broken = ("templates/shown.yaml", b"{{ fail \"it can't be installed\" }}".as_slice());
+    let all =
+        [("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.1.1", chart("alpha", "0.1.1", "", &[broken]))];
+    world.publish("", &all);
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "2"})).await;
+    let told = async || {
+        let list = get(&world.cluster.server, "/api/v1/namespaces/ops/events").await.unwrap_or_default();
+        let text = list.to_string();
+        text.contains("ChartUpgraded") && text.contains("ChartRolledBack")
+    };
+    server::until_asked("the upgrade and the way back", told).await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_map_of_a_chart_outside_of_the_list_outlives_the_chart() {
+    let world = World::new().await;
+    let beta = chart("beta", "0.1.0", "", &[]);
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("beta", "0.1.0", beta)]);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([{"name": "alpha", "versions": ["*"]}]))).await;
+    world.apply("Chart", "mine", json!({"name": "beta", "repository": "corp", "versions": ["*"]})).await;
+    let mine = world.synced("Chart", "mine").await;
+    world.synced("Chart", "alpha-corp").await;
+    world.delete("Chart", "mine").await;
+    world.cluster.settled("helm-default-corp-beta-0.1.0", Value::is_null).await;
+    world.settled("Repository", "corp", |object| object["status"]["charts"] == 1).await;
+    let map = world.map("helm-corp-beta-index").await.unwrap();
+    let owners = map["metadata"]["ownerReferences"].as_array().unwrap();
+    assert!(owners.iter().all(|owner| owner["uid"] != mine["metadata"]["uid"]), "{map}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_a_chart_says_of_what_type_it_is_and_that_it_is_deprecated() {
+    let world = World::new().await;
+    let packed = alpha("0.1.0");
+    world.publish("", &[("alpha", "0.1.0", packed.clone())]);
+    let entry = json!({"version": "0.1.0", "urls": ["alpha-0.1.0.tgz"], "digest": digest(&packed), "type": "library", "deprecated": true});
+    let index = json!({"entries": {"alpha": [entry]}}).to_string();
+    world.repository.put("/index.yaml", Reply::File(index.into_bytes()));
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([{"name": "alpha", "versions": ["*"]}]))).await;
+    let status = world.synced("Chart", "alpha-corp").await["status"].clone();
+    assert_eq!([&status["type"], &status["deprecated"]], [&json!("library"), &json!(true)]);
+    operator.stop().await;
+}

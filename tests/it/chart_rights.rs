@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::support::charts::{MAPS, World, alpha, beta};
 use crate::support::in_process::observed;
 use crate::support::rights::{Request, manifests};
+use crate::support::server::ok;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn b10_a_map_that_may_not_be_written_is_a_condition_and_is_tried_again() {
@@ -93,4 +94,58 @@ async fn the_roles_of_the_installation_are_enough_for_charts() {
     let refused: BTreeSet<String> =
         seen.iter().filter(|request| !request.is_allowed(&manifests)).map(ToString::to_string).collect();
     assert_eq!(refused, BTreeSet::new(), "the roles do not allow this");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn charts_in_a_namespace_of_their_own_need_its_role_and_no_more() {
+    const PLACE: &str = "addon-operator-charts";
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    world.cluster.write(
+        "modules/040-cache/module.yaml",
+        "chart: {repository: corp, name: alpha, version: '0.1.0'}\nvaluesLayout: root\n",
+    );
+    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    let namespace = json!({"metadata": {"name": PLACE}});
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces", &namespace).await;
+    let secret =
+        json!({"metadata": {"name": "auth"}, "stringData": {"user": "me", "password": "hunter2-word"}});
+    ok(&world.cluster.server, Method::POST, &format!("/api/v1/namespaces/{PLACE}/secrets"), &secret).await;
+    let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
+    let (shutdown, ended) = watch::channel(false);
+    let sink = Arc::clone(&seen);
+    let client = observed(&world.cluster.server, "ops", move |request| {
+        sink.lock().unwrap().extend(Request::of_client(request, "ops"));
+    });
+    let options = [&world.options()[..], &[("charts-namespace", PLACE)]].concat();
+    let around = world.cluster.around(client, false, ended, &options);
+    let running = tokio::spawn(app::run(around, drop));
+    let url = world.repository.url("");
+    let spec = json!({"name": "corp", "url": url, "authSecret": "auth", "sync": {"interval": "1h"}});
+    world.apply("Repository", "corp", spec).await;
+    world.cluster.settled("shown", |map| map["data"]["says"] == "hello").await;
+    // An archive takes the place of another one, and the module is switched off.
+    world.publish("", &[("alpha", "0.1.0", crate::support::charts::chart("alpha", "0.1.0", "", &[]))]);
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    let is_told = |object: &Value| object["status"]["conditions"][1]["type"] == "DigestChanged";
+    world.settled("Chart", "module-cache", is_told).await;
+    world.annotate("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.settled("Chart", "module-cache", |object| object["status"]["reprocessed"] == 1).await;
+    world.cluster.put("addon-operator", json!({"data": {"cacheEnabled": "false"}})).await;
+    world.settled("Chart", "module-cache", Value::is_null).await;
+    shutdown.send_replace(true);
+    running.await.unwrap().unwrap();
+
+    let seen = seen.lock().unwrap();
+    let there: Vec<&Request> = seen.iter().filter(|request| request.text("namespace") == PLACE).collect();
+    let verbs: BTreeSet<(&str, &str)> =
+        there.iter().map(|request| (request.text("resource"), request.text("verb"))).collect();
+    for (resource, verb) in [("configmaps", "create"), ("configmaps", "delete"), ("secrets", "get")] {
+        assert!(verbs.contains(&(resource, verb)), "nobody did this there: {verb} {resource}");
+    }
+    let manifests = manifests();
+    let roles: Vec<Value> = manifests.into_iter().filter(|object| object["kind"] == "Role").collect();
+    let refused: BTreeSet<String> =
+        there.iter().filter(|request| !request.is_allowed(&roles)).map(ToString::to_string).collect();
+    assert_eq!(refused, BTreeSet::new(), "the role does not allow this");
 }

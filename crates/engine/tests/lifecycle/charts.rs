@@ -1048,6 +1048,21 @@ fn names_of_an_index_that_can_not_be_used_are_told_once() {
 }
 
 #[test]
+fn of_a_long_error_of_a_version_that_was_given_up_the_beginning_is_kept() {
+    let mut world = charted(&cache("1", true));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(2_000);
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    let error = "\u{fc}".repeat(2_000);
+    let mut world = (0..3).fold(world, |world, _| world.release("cache", Err(&error)));
+    world.run_for(400_000);
+    let given_up = world.charts.pins["cache"].given_up.clone().unwrap();
+    assert_eq!(given_up.error.chars().count(), 500);
+    assert!(given_up.error.ends_with('\u{fc}'), "{}", given_up.error);
+}
+
+#[test]
 fn what_fails_is_tried_again_after_30_seconds_growing_to_an_hour() {
     let mut world = charted(&files());
     world.applies_chart("Repository", "corp", json!({"name": "corp", "url": "https://dead"}));

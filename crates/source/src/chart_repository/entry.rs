@@ -259,11 +259,29 @@ mod tests {
     }
 
     #[test]
+    fn of_lists_that_are_too_long_the_first_items_are_kept() {
+        let many = |count: usize, item: Value| vec![item; count + 1];
+        let dependency = json!({"name": "db", "tags": many(MAX_TAGS, json!("t"))});
+        let entry = json!({
+            "version": "1.0.0", "kubeVersion": ">=1.30", "urls": many(MAX_URLS, json!("u")),
+            "dependencies": many(MAX_DEPENDENCIES, dependency),
+        });
+        let (_, kept) = kept(&entry).unwrap();
+        let length = |value: &Value| value.as_array().unwrap().len();
+        assert_eq!(kept["kubeVersion"], ">=1.30");
+        assert_eq!((length(&kept["urls"]), length(&kept["dependencies"])), (MAX_URLS, MAX_DEPENDENCIES));
+        assert_eq!(length(&kept["dependencies"][0]["tags"]), MAX_TAGS);
+    }
+
+    #[test]
     fn a_range_is_no_exact_version() {
         let entry = Entry::read(&json!({"version": "v1.2.0"})).unwrap();
         for (constraint, is_exact) in [
             ("1.2.0", true),
             ("v1.2.0", true),
+            ("=1.2.0", true),
+            ("= v1.2.0", true),
+            ("=1.2", false),
             ("1.2", false),
             ("~1.2.0", false),
             ("1.2.x", false),

@@ -346,6 +346,23 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_takes_too_much_memory_ends_the_reading() {
+        let entry = |length: usize| {
+            format!("entries: {{a: [{{version: 1.0.0, description: {}}}]}}", "x".repeat(length))
+        };
+        assert!(read_of(&entry(MAX_ENTRY_MEMORY / 4), 1 << 30, first(1)).is_ok());
+        let error = read_of(&entry(MAX_ENTRY_MEMORY * 2), 1 << 30, first(1)).unwrap_err();
+        assert!(matches!(error, IndexError::Yaml(_)), "{error}");
+    }
+
+    #[test]
+    fn so_many_names_are_known_for_what_was_meant() {
+        let many: Vec<String> = (0..=MAX_NAMES).map(|number| format!("n{number}: []")).collect();
+        let (index, _) = read(&format!("entries: {{{}}}", many.join(", ")), first(1)).unwrap();
+        assert_eq!((index.names.len(), index.offered), (MAX_NAMES, MAX_NAMES + 1));
+    }
+
+    #[test]
     fn long_names_are_kept_and_those_that_cannot_be_used_are_told() {
         let [longest, longer] = [MAX_NAME, MAX_NAME + 1].map(|length| "n".repeat(length));
         let text = format!(

@@ -222,6 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn default_values_that_fit_no_object_go_on_in_the_next() {
+        let text = format!("a: {}\nb: {}\n", "\u{fc}".repeat(MAX_MAP_BYTES / 2), "x".repeat(MAX_MAP_BYTES));
+        let maps = maps(&chart(&[("values.yaml", text.as_bytes())])).unwrap();
+        let values: Vec<&ChartMap> = maps.iter().filter(|map| map.map_type == MapType::Default).collect();
+        let names: Vec<String> = values.iter().map(|map| map.text("r", "a", "1.0.0")).collect();
+        assert_eq!(names, ["helm-default-r-a-1.0.0", "helm-default-r-a-1.0.0-2", "helm-default-r-a-1.0.0-3"]);
+        assert!(values.iter().all(|map| map.data["values"].len() <= MAX_MAP_BYTES));
+        let whole: Vec<u8> = values.iter().flat_map(|map| map.data["values"].clone()).collect();
+        let read: Value = serde_json::from_slice(&whole).unwrap();
+        assert_eq!(read["b"].as_str().unwrap().len(), MAX_MAP_BYTES);
+    }
+
+    #[test]
     fn b16_directories_whose_names_come_to_the_same_have_maps_of_their_own() {
         let chart = chart(&[
             ("templates/x/y/a.yaml", b"nested"),
