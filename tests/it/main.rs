@@ -34,6 +34,7 @@ mod chart_losses;
 mod chart_modules;
 mod chart_outcomes;
 mod chart_peers;
+mod chart_recordings;
 mod chart_registries;
 mod chart_repositories;
 mod chart_rights;
