@@ -59,6 +59,10 @@ fn access() -> Vec<Value> {
 async fn as_the_account(world: &World, manifests: &[Value], seen: &Arc<Mutex<Vec<Request>>>) -> Client {
     world.post("/api/v1/namespaces", json!({"metadata": {"name": SPACE}})).await;
     for object in manifests {
+        // What is for another namespace is not used here.
+        if object["metadata"]["namespace"].as_str().is_some_and(|place| place != SPACE) {
+            continue;
+        }
         let of = |plural: &str| format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
         let path = match object["kind"].as_str().unwrap() {
             "ClusterRole" => of("clusterroles"),
