@@ -147,6 +147,9 @@ impl Repositories {
                     problems.push(format!("{what}: there is no Repository {:?}", &*repository));
                 }
                 Some(known) if known.is_synced() => {}
+                Some(_)
+                    if self.needs_chart(&dependent, name)
+                        && self.is_complete(&dependent, &dependency.version) => {}
                 known if self.is_elsewhere(&dependency, &repository) => {
                     let url = shown_url(&dependency.repository);
                     let said = known.and_then(|known| known.object.as_ref()).map(|object| object.synced().1);
@@ -156,9 +159,6 @@ impl Repositories {
                         if self.group_of(&repository).is_some() { "of its group " } else { "" }
                     ));
                 }
-                Some(_)
-                    if self.needs_chart(&dependent, name)
-                        && self.is_complete(&dependent, &dependency.version) => {}
                 Some(known) => {
                     let said = known.object.as_ref().map(|object| object.synced().1).unwrap_or_default();
                     let why = if said.is_empty() { "it is not synced yet" } else { said };
