@@ -364,7 +364,7 @@ fn named_chart(view: &View, module: &ModuleView, format: Format<'_>, answer: &mu
     }
 }
 
-fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
+fn advise(view: &View, module: &ModuleView, answer: &mut Answer) {
     if let Some(problem) = &module.config_problem {
         let usual = || format!("correct that key of the {}; it is taken up by itself", problem.object);
         answer.advice.push(problem.failure.advice.clone().unwrap_or_else(usual));
@@ -377,13 +377,17 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
     if let Some((_, failure, _)) = broken_watches(view, module).next() {
         answer.advice.push(failure.advice.clone().unwrap_or_else(|| problems::OPENED_AGAIN.to_owned()));
     }
-    let (changed, taken) = (problems::changed(module), problems::taken(module));
-    for (_, advice) in changed.iter().chain(&taken) {
+    for (_, advice) in problems::changed(module).iter().chain(&problems::taken(module)) {
         answer.advice.push(advice.clone());
     }
     if !module.unwatched_kinds.is_empty() {
         answer.advice.push(problems::unwatched_advice(module));
     }
+}
+
+fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
+    advise(view, module, answer);
+    let (changed, taken) = (problems::changed(module), problems::taken(module));
     let mut fact = |name: &'static str, text: String| answer.facts.push((name, text));
     fact("phase", format!("{} for {}", module.phase, span(module.since)));
     let release = match module.revision {
