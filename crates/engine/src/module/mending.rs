@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::Modules;
 use crate::configuration::Configuration;
 use crate::context::Context;
-use crate::drift_settings::DriftMode;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::name::{RunId, Scope};
@@ -27,9 +26,10 @@ impl Modules {
         while let Some(key) = self.mends.take_due(cx.now) {
             let (name, object) = &key;
             let is_wanted = self.states.get(name).is_some_and(|module| {
-                let is_enforced = module.spec.settings.drift.mode == DriftMode::Enforce;
-                let may_write = is_enforced && !configuration.is_in_maintenance(&module.spec.key);
-                may_write && module.is_on() && module.release_watched && module.drift.differs(object)
+                module.is_enforced(configuration)
+                    && module.is_on()
+                    && module.release_watched
+                    && module.drift.differs(object)
             });
             if !is_wanted {
                 continue;

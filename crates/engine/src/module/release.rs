@@ -194,8 +194,7 @@ impl Modules {
                 let Some(found) = module.drift.changed(object, place, writer.as_deref(), cx.now) else {
                     return;
                 };
-                let is_enforced = module.spec.settings.drift.mode == DriftMode::Enforce
-                    && !configuration.is_in_maintenance(&module.spec.key);
+                let is_enforced = module.is_enforced(configuration);
                 if is_enforced {
                     let wait = if found.is_quarrel { PEACE } else { Duration::ZERO };
                     self.mends.put(cx.now + wait, (name.clone(), object.as_str().into()));

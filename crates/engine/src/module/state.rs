@@ -11,7 +11,8 @@ use super::provision::Provision;
 use super::release_drift::ReleaseDrift;
 use super::release_places::ReleasePlaces;
 use crate::catalog::{Hook, Module};
-use crate::configuration::Decision;
+use crate::configuration::{Configuration, Decision};
+use crate::drift_settings::DriftMode;
 use crate::event::Verdict;
 use crate::failure::Failure;
 use crate::hook::Lifecycle;
@@ -254,6 +255,12 @@ impl ModuleState {
     /// Returns whether the last discovery found the module enabled.
     pub(crate) fn is_on(&self) -> bool {
         self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
+    }
+
+    /// Returns whether objects of its release that somebody changes are put right. In maintenance they are left alone.
+    pub(crate) fn is_enforced(&self, configuration: &Configuration) -> bool {
+        self.spec.settings.drift.mode == DriftMode::Enforce
+            && !configuration.is_in_maintenance(&self.spec.key)
     }
 
     /// Returns whether it names a chart that was never found, or whose package is lost. It is on, and does not run.
