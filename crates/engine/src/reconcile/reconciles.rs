@@ -31,8 +31,8 @@ pub(crate) struct Reconciles<K = WorkKey> {
     runs: BTreeMap<RunId, K>,
     /// How many workers are busy.
     busy: usize,
-    /// How much work was told of last, of each queue.
-    reported: BTreeMap<QueueName, usize>,
+    /// How much work each queue has, and how much was told of last.
+    lengths: BTreeMap<QueueName, (usize, usize)>,
     /// Until when keys rest whose work ended a moment ago.
     rests: BTreeMap<K, Time>,
 }
@@ -79,7 +79,7 @@ impl<K> Default for Reconciles<K> {
             due: BTreeSet::new(),
             runs: BTreeMap::new(),
             busy: 0,
-            reported: BTreeMap::new(),
+            lengths: BTreeMap::new(),
             rests: BTreeMap::new(),
         }
     }
@@ -91,6 +91,11 @@ impl<K: Subject> Reconciles<K> {
         Self { config, terms, ..Self::default() }
     }
 
+    fn put(&mut self, key: &K, work: Work) {
+        self.lengths.entry(self.terms.queue_of(work.id).clone()).or_default().0 += 1;
+        self.works.insert(key.clone(), work);
+    }
+
     fn info(&self, key: &K, work: &Work) -> TaskInfo {
         key.info(work.id, self.terms.queue_of(work.id), &work.cause)
     }
@@ -100,7 +105,7 @@ impl<K: Subject> Reconciles<K> {
         let Some(work) = self.works.get_mut(key) else {
             let work = Work::new(cx.ids.task(), cause.then(key.to_string()), cx.now);
             cx.notify(Notice::TaskQueued { task: self.info(key, &work) });
-            self.works.insert(key.clone(), work);
+            self.put(key, work);
             self.ready.push_back(key.clone());
             return;
         };
@@ -191,7 +196,14 @@ impl<K: Subject> Reconciles<K> {
 
     /// Forgets the work on keys that is not in flight.
     pub(crate) fn forget(&mut self, unwanted: impl Fn(&K) -> bool) {
-        self.works.retain(|key, work| matches!(work.state, State::InFlight { .. }) || !unwanted(key));
+        let (terms, lengths) = (&self.terms, &mut self.lengths);
+        self.works.retain(|key, work| {
+            let stays = matches!(work.state, State::InFlight { .. }) || !unwanted(key);
+            if !stays {
+                lengths.entry(terms.queue_of(work.id).clone()).or_default().0 -= 1;
+            }
+            stays
+        });
         self.rests.retain(|key, _| !unwanted(key));
         let works = &self.works;
         self.ready.retain(|key| works.contains_key(key));
@@ -322,6 +334,7 @@ impl<K: Subject> Reconciles<K> {
     /// Ends the work on a key. It comes back in this state, or at once if it was asked for meanwhile.
     fn end(&mut self, cx: &mut Context, queues: &mut Queues, key: &K, state: Option<State>) {
         let Some(mut work) = self.works.remove(key) else { return };
+        self.lengths.entry(self.terms.queue_of(work.id).clone()).or_default().0 -= 1;
         let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
         queues.record_end(cx, self.info(key, &work), took, None);
         let rest = took.min(self.config.longest_rest);
@@ -340,7 +353,7 @@ impl<K: Subject> Reconciles<K> {
             let mut later = Work::new(work.id, work.cause, cx.now);
             self.due.extend(state.until().map(|until| (until, key.clone())));
             later.state = state;
-            self.works.insert(key.clone(), later);
+            self.put(key, later);
         }
     }
 
@@ -387,16 +400,9 @@ impl<K: Subject> Reconciles<K> {
 
     /// Reports how much work there is, if that changed.
     pub(crate) fn report_length(&mut self, cx: &mut Context) {
-        for queue in self.terms.queues() {
-            let is_its = |work: &&Work| self.terms.queue_of(work.id) == queue;
-            let length = if self.terms.others.is_empty() {
-                self.works.len()
-            } else {
-                self.works.values().filter(is_its).count()
-            };
-            if self.reported.get(queue).copied().unwrap_or_default() != length {
-                self.reported.insert(queue.clone(), length);
-                cx.notify(Notice::QueueChanged { queue: queue.clone(), length });
+        for (queue, (length, told)) in &mut self.lengths {
+            if std::mem::replace(told, *length) != *length {
+                cx.notify(Notice::QueueChanged { queue: queue.clone(), length: *length });
             }
         }
     }
