@@ -329,10 +329,14 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// The name is part of a URL and of a path.
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
+/// Returns whether a text of at most `longest` bytes can be a name: it is part of URLs, paths and names of objects.
+pub(crate) fn is_name(text: &str, longest: usize) -> bool {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if name.is_empty() || name.len() > MAX_NAME || name.starts_with('.') || !name.bytes().all(is_safe) {
+    !text.is_empty() && text.len() <= longest && !text.starts_with('.') && text.bytes().all(is_safe)
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    if !is_name(name, MAX_NAME) {
         return Err(format!(
             "the name in the index has to be of at most {MAX_NAME} letters, digits, -, _ and ., and not begin with a dot"
         ));

@@ -28,19 +28,19 @@ impl Repositories {
         {
             return alias.into();
         }
-        let has_url = |name: &Arc<str>| {
-            let access = self.repositories.get(name).and_then(|repository| repository.access(name));
-            access.is_some_and(|access| access.url.trim_end_matches('/') == url)
-        };
+        let has_url = |name: &Arc<str>| self.has_url(name, url) == Some(true);
         if has_url(own) {
             return Arc::clone(own);
         }
-        let group = self.repositories.get(own).and_then(|repository| repository.group());
-        let fits = |name: &&Arc<str>| {
-            has_url(name)
-                && (group.is_none() || self.repositories.get(*name).and_then(|other| other.group()) == group)
-        };
+        let group = self.group_of(own);
+        let fits = |name: &&Arc<str>| has_url(name) && (group.is_none() || self.group_of(name) == group);
         self.repositories.keys().find(fits).unwrap_or(own).clone()
+    }
+
+    /// Returns whether a Repository has this URL, if it has any.
+    fn has_url(&self, name: &Arc<str>, url: &str) -> Option<bool> {
+        let access = self.repositories.get(name)?.access(name)?;
+        Some(access.url.trim_end_matches('/') == url)
     }
 
     fn group_of(&self, name: &Arc<str>) -> Option<&str> {
@@ -51,8 +51,7 @@ impl Repositories {
     fn is_elsewhere(&self, dependency: &PackageDependency, repository: &Arc<str>) -> bool {
         let url = dependency.repository.trim_end_matches('/');
         let is_url = url.contains("://") && !url.starts_with("catalog://");
-        let access = self.repositories.get(repository).and_then(|known| known.access(repository));
-        is_url && access.is_some_and(|access| access.url.trim_end_matches('/') != url)
+        is_url && self.has_url(repository, url) == Some(false)
     }
 
     /// Returns the name of the Chart that is made for a dependency, and its Repository.

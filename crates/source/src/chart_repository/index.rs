@@ -9,7 +9,7 @@ use serde_json::Value;
 use values::yaml::{self, ListPart, YamlError};
 
 use super::entry::kept;
-use crate::index::{self, ENTRIES, is_html};
+use crate::index::{self, ENTRIES, is_html, is_name};
 
 /// The most memory that one entry of an index, and what is beside the entries, may take while it is read, in bytes.
 const MAX_ENTRY_MEMORY: usize = 2 << 20;
@@ -142,12 +142,6 @@ impl ChartIndex {
     }
 }
 
-/// Returns whether a text can be the name of a chart. It is part of URLs and of names of objects.
-fn is_name(text: &str) -> bool {
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    !text.is_empty() && text.len() <= MAX_NAME && !text.starts_with('.') && text.bytes().all(is_safe)
-}
-
 /// One version that is kept.
 type ParsedEntry = (Version, Box<[u8]>);
 
@@ -220,7 +214,7 @@ impl<'s, S: ListStore> Builder<'s, S> {
     fn begin(&mut self, name: String) -> Result<(), IndexError> {
         self.put_aside()?;
         self.offered = self.offered.saturating_add(1);
-        let is_usable = is_name(&name);
+        let is_usable = is_name(&name, MAX_NAME);
         if !is_usable && self.left_out.len() < MAX_LEFT_OUT {
             self.left_out.insert(name.chars().take(MAX_SHOWN).collect());
         }
