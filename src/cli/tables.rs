@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use comfy_table::{Table, presets};
-use engine::view::{one_line, span};
+use engine::view::status::QUEUE_STATE;
+use engine::view::{cut, one_line, span};
 use serde_json::Value;
 
 /// The most letters of a note.
 const NOTE: usize = 70;
-
-/// The most letters of the state of a queue.
-const STATE: usize = 120;
 
 /// Returns the answer to a command as tables.
 pub(super) fn of(command: (&str, &str), data: &Value) -> String {
@@ -46,16 +44,7 @@ fn text(data: &Value, key: &str) -> String {
 fn note(module: &Value) -> String {
     let keys = ["held", "waits", "parked", "brokenVersion", "lastError", "configProblem"];
     let note = keys.iter().map(|key| text(module, key)).find(|note| !note.is_empty()).unwrap_or_default();
-    shortened(&note, NOTE)
-}
-
-/// Returns a text on one line of at most so many letters.
-fn shortened(text: &str, most: usize) -> String {
-    let line = one_line(text);
-    if line.chars().count() <= most {
-        return line;
-    }
-    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    cut(&note, NOTE)
 }
 
 fn modules(data: &Value) -> String {
@@ -84,7 +73,7 @@ fn status(data: &Value) -> String {
         list(data, "queues").filter(|queue| text(queue, "tasks") != "0" || text(queue, "name") == "main");
     let row = |queue: &Value| {
         let [name, tasks, state, head] = ["name", "tasks", "state", "head"].map(|key| text(queue, key));
-        vec![name, tasks, shortened(&state, STATE), head]
+        vec![name, tasks, cut(&state, QUEUE_STATE), head]
     };
     let rows = queues.map(row);
     let _ = writeln!(all, "{}\n", table(&["QUEUE", "TASKS", "STATE", "FIRST TASK"], rows.collect()));

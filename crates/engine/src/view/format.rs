@@ -99,6 +99,15 @@ pub fn one_line(text: &str) -> String {
     lines.collect::<Vec<_>>().join(" … ")
 }
 
+/// Returns at most so many letters of a text, on one line.
+pub fn cut(text: &str, most: usize) -> String {
+    let line = one_line(text);
+    if line.chars().count() <= most {
+        return line;
+    }
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
 fn shortened(line: &str) -> Cow<'_, str> {
     let letters = line.chars().count();
     if letters <= LONGEST_LINE {

@@ -34,7 +34,7 @@ use crate::time::Time;
 pub use crate::secrets::Secrets;
 pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, ModuleChartView};
 pub use footprint::Footprint;
-pub use format::{Format, escaped, one_line, span};
+pub use format::{Format, cut, escaped, one_line, span};
 pub use mask::{ends, masked, masked_text};
 pub use problems::{Problem, problems};
 pub use source::{ModuleOriginView, SourceAddonView, SourceRepositoryView, SourceView};

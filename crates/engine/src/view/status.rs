@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::format::{Format, columns, count, one_line, span};
+use super::format::{Format, columns, count, cut, one_line, span};
 use super::problems::problems;
 use super::{
     ElectionView, ModuleOriginView, ModuleView, QueueView, RequirementView, View, WatchView, sources,
@@ -19,9 +19,8 @@ const MODULES: usize = 20;
 const QUEUES: usize = 8;
 /// How many letters of an error a row has room for.
 const ERROR: usize = 60;
-
-/// How many letters of the state of a queue are shown in its row.
-const STATE: usize = 120;
+/// How many letters of the state of a queue a row has room for.
+pub const QUEUE_STATE: usize = 120;
 
 /// Returns whether the operator is ready and what it is doing, in one line.
 pub fn headline(view: &View) -> String {
@@ -353,7 +352,7 @@ fn queues_text(view: &View, format: Format<'_>) -> String {
         vec![
             queue.name.to_string(),
             queue.tasks.len().to_string(),
-            cut(&queue_state(queue, format), STATE),
+            cut(&queue_state(queue, format), QUEUE_STATE),
             head,
         ]
     };
@@ -372,13 +371,4 @@ fn queues_text(view: &View, format: Format<'_>) -> String {
 /// Returns the beginning of a text, on one line.
 fn short(text: &str) -> String {
     cut(text, ERROR)
-}
-
-/// Returns at most so many letters of a text, on one line.
-fn cut(text: &str, most: usize) -> String {
-    let line = one_line(text);
-    if line.chars().count() <= most {
-        return line;
-    }
-    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
