@@ -10,14 +10,6 @@ use crate::support::program;
 use crate::support::repository::{Packed, digest};
 use crate::support::server::{self, ok};
 
-/// Writes a module that names `alpha` of `corp`.
-fn write_module(world: &World, version: &str) {
-    let module =
-        format!("chart: {{repository: corp, name: alpha, version: '{version}'}}\nvaluesLayout: root\n");
-    world.cluster.write("modules/040-cache/module.yaml", &module);
-    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
-}
-
 /// Returns the metadata of the record of the newest revision of a release.
 async fn record(world: &World, name: &str) -> Value {
     let path = "/api/v1/namespaces/ops/secrets?labelSelector=owner%3Dhelm%2Cname%3D".to_owned() + name;
@@ -41,7 +33,7 @@ async fn publish_corp(world: &World, charts: &[(&str, &str, Vec<u8>)]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_version_and_the_digest_are_on_the_release() {
     let world = World::new().await;
-    write_module(&world, "~0.1");
+    world.write_module("alpha", "~0.1");
     let operator = world.start().await;
     publish_corp(&world, &[("alpha", "0.1.0", alpha("0.1.0"))]).await;
     world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;
@@ -65,7 +57,7 @@ async fn the_version_and_the_digest_are_on_the_release() {
     let same = chart("alpha", "0.1.1", "# another\n", &[("values.yaml", b"says: hello\n"), ("templates/shown.yaml",
         b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shown}\ndata: {says: {{ .Values.says }}, version: '0.1.0'}\n")]);
     publish_corp(&world, &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.1.1", same)]).await;
-    write_module(&world, ">=0.1.1");
+    world.write_module("alpha", ">=0.1.1");
     server::until_asked("the mark", async || {
         record(&world, "cache").await["labels"]["addon-operator.io/chart-version"] == "0.1.1"
     })
@@ -77,7 +69,7 @@ async fn the_version_and_the_digest_are_on_the_release() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_module_has_pinned_stays_when_its_archive_is_replaced() {
     let world = World::new().await;
-    write_module(&world, "0.1.0");
+    world.write_module("alpha", "0.1.0");
     let operator = world.start().await;
     publish_corp(&world, &[("alpha", "0.1.0", alpha("0.1.0"))]).await;
     world.cluster.settled("shown", |map| map["data"]["says"] == "hello").await;
@@ -121,7 +113,7 @@ async fn what_a_module_has_pinned_stays_when_its_archive_is_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_module_holds_back_neither_main_nor_readyz_and_once_ends_with_1() {
     let world = World::new().await;
-    write_module(&world, "~0.1");
+    world.write_module("alpha", "~0.1");
     let operator = world.start().await;
     let port = operator.port.to_string();
     server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
@@ -196,7 +188,7 @@ fn ask_about_charts(world: &World, arguments: &[&str]) -> (i32, String) {
 
 /// Returns an operator with a module that stays with 0.1.0 while 0.2.0 is there.
 async fn outdated_module(world: &World) -> crate::support::in_process::Operator {
-    write_module(world, "0.1.0");
+    world.write_module("alpha", "0.1.0");
     let operator = world.start().await;
     publish_corp(world, &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.2.0", alpha("0.2.0"))]).await;
     world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;

@@ -25,17 +25,10 @@ fn corp(world: &World, charts: &Value) -> Value {
     json!({"name": "corp", "url": world.repository.url(""), "charts": charts})
 }
 
-/// Writes a module that names a chart of `corp`.
-fn write_module(world: &World, chart: &str) {
-    let module = format!("chart: {{repository: corp, name: {chart}, version: '*'}}\nvaluesLayout: root\n");
-    world.cluster.write("modules/040-cache/module.yaml", &module);
-    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn b21_a_held_module_is_among_the_enabled_ones_and_in_the_metrics() {
     let world = World::new().await;
-    write_module(&world, "alpha");
+    world.write_module("alpha", "*");
     world.cluster.write("modules/050-plain/Chart.yaml", "name: plain\nversion: 0.1.0\n");
     world.cluster.write("modules/050-plain/hooks/see.sh", SEE);
     world.cluster.write("modules/values.yaml", "cacheEnabled: true\nplainEnabled: true\n");
@@ -201,7 +194,7 @@ async fn the_crds_of_a_chart_in_an_archive_are_there_before_its_objects() {
     let widget = "apiVersion: example.io/v1\nkind: Widget\nmetadata: {name: one}\n";
     let files: [(&str, &[u8]); 2] =
         [("crds/widgets.yaml", crd.as_bytes()), ("templates/widget.yaml", widget.as_bytes())];
-    write_module(&world, "gadget");
+    world.write_module("gadget", "*");
     world.publish("", &[("gadget", "1.0.0", chart("gadget", "1.0.0", "", &files))]);
     let operator = world.start().await;
     world.apply("Repository", "corp", corp(&world, &json!([]))).await;

@@ -367,18 +367,10 @@ async fn b17_an_archive_that_was_published_again_waits_for_a_person() {
     operator.stop().await;
 }
 
-/// Writes a module that names `alpha` of `corp`.
-fn write_module(world: &World, version: &str) {
-    let module =
-        format!("chart: {{repository: corp, name: alpha, version: '{version}'}}\nvaluesLayout: root\n");
-    world.cluster.write("modules/040-cache/module.yaml", &module);
-    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn b18_b21_a_module_is_held_until_its_chart_comes_and_needs_no_repository_afterwards() {
     let world = World::new().await;
-    write_module(&world, "~0.1");
+    world.write_module("alpha", "~0.1");
     world.cluster.write("modules/050-plain/Chart.yaml", "name: plain\nversion: 0.1.0\n");
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n";
     world.cluster.write("modules/050-plain/templates/map.yaml", map);
@@ -417,7 +409,7 @@ async fn b18_b21_a_module_is_held_until_its_chart_comes_and_needs_no_repository_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_module_stays_with_its_version_until_its_constraint_changes() {
     let world = World::new().await;
-    write_module(&world, "~0.1");
+    world.write_module("alpha", "~0.1");
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
     let operator = world.start().await;
     world.apply("Repository", "corp", json!({"name": "corp", "url": world.repository.url("")})).await;
@@ -429,7 +421,7 @@ async fn a_module_stays_with_its_version_until_its_constraint_changes() {
         .await;
     let shown = world.map("shown").await.unwrap();
     assert_eq!(shown["data"]["version"], "0.1.0");
-    write_module(&world, ">=0.1.1");
+    world.write_module("alpha", ">=0.1.1");
     world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1").await;
     operator.stop().await;
 }

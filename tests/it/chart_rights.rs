@@ -14,6 +14,14 @@ use crate::support::in_process::observed;
 use crate::support::rights::{Request, manifests};
 use crate::support::server::ok;
 
+/// Takes the archive of the module that was published again, and then switches the module off.
+async fn taken_again_and_switched_off(world: &World) {
+    world.annotate("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.settled("Chart", "module-cache", |object| object["status"]["reprocessed"] == 1).await;
+    world.cluster.put("addon-operator", json!({"data": {"cacheEnabled": "false"}})).await;
+    world.settled("Chart", "module-cache", Value::is_null).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn b10_a_map_that_may_not_be_written_is_a_condition_and_is_tried_again() {
     let world = World::new().await;
@@ -40,11 +48,7 @@ async fn the_roles_of_the_installation_are_enough_for_charts() {
     let world = World::new().await;
     let url = world.repository.url("");
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("beta", "0.1.0", beta("0.1.0", &url, "~0.1"))]);
-    world.cluster.write(
-        "modules/040-cache/module.yaml",
-        "chart: {repository: corp, name: alpha, version: '0.1.0'}\nvaluesLayout: root\n",
-    );
-    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    world.write_module("alpha", "0.1.0");
     let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
     let (shutdown, ended) = watch::channel(false);
     let sink = Arc::clone(&seen);
@@ -67,10 +71,7 @@ async fn the_roles_of_the_installation_are_enough_for_charts() {
     let group = json!({"labelSelector": "group", "repos": [{"name": "corp", "url": format!("{url}/"), "charts": [{"name": "beta", "versions": ["*"]}]}]});
     world.apply("RepoGroup", "group", group).await;
     world.settled("Repository", "extra", Value::is_null).await;
-    world.annotate("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"})).await;
-    world.settled("Chart", "module-cache", |object| object["status"]["reprocessed"] == 1).await;
-    world.cluster.put("addon-operator", json!({"data": {"cacheEnabled": "false"}})).await;
-    world.settled("Chart", "module-cache", Value::is_null).await;
+    taken_again_and_switched_off(&world).await;
     shutdown.send_replace(true);
     running.await.unwrap().unwrap();
 
@@ -101,11 +102,7 @@ async fn charts_in_a_namespace_of_their_own_need_its_role_and_no_more() {
     const PLACE: &str = "addon-operator-charts";
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
-    world.cluster.write(
-        "modules/040-cache/module.yaml",
-        "chart: {repository: corp, name: alpha, version: '0.1.0'}\nvaluesLayout: root\n",
-    );
-    world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    world.write_module("alpha", "0.1.0");
     let namespace = json!({"metadata": {"name": PLACE}});
     ok(&world.cluster.server, Method::POST, "/api/v1/namespaces", &namespace).await;
     let secret =
@@ -129,10 +126,7 @@ async fn charts_in_a_namespace_of_their_own_need_its_role_and_no_more() {
     world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
     let is_told = |object: &Value| object["status"]["conditions"][1]["type"] == "DigestChanged";
     world.settled("Chart", "module-cache", is_told).await;
-    world.annotate("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"})).await;
-    world.settled("Chart", "module-cache", |object| object["status"]["reprocessed"] == 1).await;
-    world.cluster.put("addon-operator", json!({"data": {"cacheEnabled": "false"}})).await;
-    world.settled("Chart", "module-cache", Value::is_null).await;
+    taken_again_and_switched_off(&world).await;
     shutdown.send_replace(true);
     running.await.unwrap().unwrap();
 

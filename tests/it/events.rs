@@ -198,12 +198,7 @@ async fn slip_15_a_start_that_changes_nothing_writes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_events_about_the_last_changes_are_written_before_the_end() {
     let world = Cluster::new().await;
-    world.write("modules/values.yaml", "webEnabled: true\n");
-    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
-    world.write(
-        "modules/010-web/templates/map.yaml",
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
-    );
+    world.write_web();
     // The recorder alone would be late.
     let slow = FaultPlan::on(http::Method::POST, "/api/v1/namespaces/ops/events");
     world.server.faults().add(slow.times(u64::MAX).delay(Duration::from_millis(300)));

@@ -93,12 +93,7 @@ fn once(name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metric_gets_a_value_in_some_run() {
     let world = Cluster::new().await;
-    world.write("modules/values.yaml", "webEnabled: true\n");
-    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
-    world.write(
-        "modules/010-web/templates/map.yaml",
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
-    );
+    world.write_web();
     world.write(
         "modules/010-web/enabled",
         &format!("#!/bin/sh\n{}\necho true > \"$MODULE_ENABLED_RESULT\"\n", once("enabled")),
@@ -199,12 +194,7 @@ const OF_RELEASE: &str =
 #[tokio::test(flavor = "multi_thread")]
 async fn slip_02_slip_08_what_a_role_does_not_let_the_operator_watch_has_a_metric_and_an_alert() {
     let world = Cluster::new().await;
-    world.write("modules/values.yaml", "webEnabled: true\n");
-    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
-    world.write(
-        "modules/010-web/templates/map.yaml",
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
-    );
+    world.write_web();
     // It may list ConfigMaps in its namespace and watch none, nor list those of the cluster.
     for paths in ["/api/v1/configmaps", "/api/v1/namespaces/ops/configmaps?*watch=true*"] {
         world.server.faults().add(FaultPlan::on(Method::GET, paths).times(u64::MAX).fail(403));

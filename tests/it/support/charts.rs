@@ -97,6 +97,14 @@ impl World {
         self.repository.put(&format!("{directory}/index.yaml"), Reply::File(index.into_bytes()));
     }
 
+    /// Writes the module `cache`, which is on and names a chart of `corp`.
+    pub(crate) fn write_module(&self, chart: &str, version: &str) {
+        let module =
+            format!("chart: {{repository: corp, name: {chart}, version: '{version}'}}\nvaluesLayout: root\n");
+        self.cluster.write("modules/040-cache/module.yaml", &module);
+        self.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
+    }
+
     /// Creates an object, or merges it into the one that is there.
     pub(crate) async fn apply(&self, kind: &str, name: &str, spec: Value) {
         let plural = plural(kind);

@@ -72,6 +72,14 @@ impl Cluster {
         write(&self.path(path), text);
     }
 
+    /// Writes the module `web`, which is on: a chart with one ConfigMap.
+    pub(crate) fn write_web(&self) {
+        self.write("modules/values.yaml", "webEnabled: true\n");
+        self.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n";
+        self.write("modules/010-web/templates/map.yaml", map);
+    }
+
     pub(crate) fn client(&self) -> Client {
         connect_in_process(self.server.service(), "ops")
     }
