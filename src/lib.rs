@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod config;
 pub mod dev;
 mod directory_trust;
+mod directory_watch;
 pub mod driver;
 pub mod effects;
 pub mod fence;

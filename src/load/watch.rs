@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Catalog, Event, Failure, FailureKind};
-use notify::event::{AccessKind, AccessMode};
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -15,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Loader;
 use super::error::LoadError;
 use super::walk::walk;
+use crate::directory_watch::DirectoryWatch;
 use crate::driver::Inbox;
 use crate::lasting_task::lasting;
 
@@ -43,13 +42,8 @@ pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<FileWatch, LoadError>
     let roots = Roots::of(&loader.directories());
     let first = roots.directories.first().cloned().unwrap_or_default();
     let wanted = roots.clone();
-    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // A full channel already holds the signal.
-        if event.is_ok_and(|event| is_change(event.kind) && wanted.concerns(&event)) {
-            let _ = signal.try_send(());
-        }
-    });
-    let mut watcher = watcher.map_err(|error| unwatchable(&first, &error))?;
+    let watcher = DirectoryWatch::new(signal, move |path| wanted.concerns(path));
+    let mut watcher = watcher.map_err(|error| unwatchable(&first, error))?;
     roots.watch(&mut watcher)?;
     loader.check()?;
     let files =
@@ -67,15 +61,8 @@ pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<FileWatch, LoadError>
     })))
 }
 
-fn unwatchable(path: &Path, error: &notify::Error) -> LoadError {
-    let is_full = matches!(error.kind, notify::ErrorKind::MaxFilesWatch);
-    let hint = if is_full { " (fs.inotify.max_user_watches is less than there are directories)" } else { "" };
-    LoadError::Unreadable { path: path.to_owned(), source: std::io::Error::other(format!("{error}{hint}")) }
-}
-
-/// Returns whether files may have changed: reading is no change, the end of writing is.
-fn is_change(kind: EventKind) -> bool {
-    !kind.is_access() || matches!(kind, EventKind::Access(AccessKind::Close(AccessMode::Write)))
+fn unwatchable(path: &Path, source: std::io::Error) -> LoadError {
+    LoadError::Unreadable { path: path.to_owned(), source }
 }
 
 /// The paths that are watched.
@@ -99,27 +86,25 @@ impl Roots {
         Self { directories, ways }
     }
 
-    /// Returns whether an event is about our files and not about their neighbours.
-    fn concerns(&self, event: &notify::Event) -> bool {
-        let is_ours = |path: &PathBuf| {
-            self.directories.iter().any(|directory| path.starts_with(directory)) || self.ways.contains(path)
-        };
-        event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(is_ours)
+    /// Returns whether a path is one of our files and not a neighbour of theirs.
+    fn concerns(&self, path: &Path) -> bool {
+        self.directories.iter().any(|directory| path.starts_with(directory))
+            || self.ways.iter().any(|way| way == path)
     }
 
     /// Adds watches for all directories that are not watched yet: new ones, and the targets of new links.
-    fn watch(&self, watcher: &mut RecommendedWatcher) -> Result<(), LoadError> {
+    fn watch(&self, watcher: &mut DirectoryWatch) -> Result<(), LoadError> {
         for parent in self.ways.iter().filter_map(|way| way.parent()) {
             // A parent that may not be read can't be watched; the directory itself still is.
-            let _ = watcher.watch(parent, RecursiveMode::NonRecursive);
+            let _ = watcher.add(parent);
         }
         for directory in &self.directories {
             // The watcher's own recursion would follow links in circles.
             for entry in walk(directory).filter(|entry| entry.file_type().is_dir()) {
-                match watcher.watch(entry.path(), RecursiveMode::NonRecursive) {
+                match watcher.add(entry.path()) {
                     // It was removed meanwhile.
                     Err(_) if entry.depth() > 0 && !entry.path().exists() => {}
-                    outcome => outcome.map_err(|error| unwatchable(entry.path(), &error))?,
+                    outcome => outcome.map_err(|error| unwatchable(entry.path(), error))?,
                 }
             }
         }
@@ -131,7 +116,7 @@ impl Roots {
 struct Files {
     loader: Arc<Loader>,
     roots: Roots,
-    watcher: RecommendedWatcher,
+    watcher: DirectoryWatch,
     inbox: Inbox,
     /// What was broken when the files were loaded last.
     broken: BTreeSet<String>,

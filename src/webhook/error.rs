@@ -40,7 +40,7 @@ pub enum WebhookError {
         /// The directory.
         path: PathBuf,
         /// Why not.
-        source: notify::Error,
+        source: std::io::Error,
     },
     /// Our own certificate could not be made.
     #[error("can't make a certificate: {0}")]

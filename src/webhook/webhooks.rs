@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use engine::{Event, Failure, FailureKind, ReviewId, WebhookCertificate, WebhookClient, WebhookRegistration};
 use jiff::Timestamp;
 use kube::Client;
-use notify::Watcher as _;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -25,6 +24,7 @@ use super::listener::Listener;
 use super::pending::{Outcome, PendingReviews};
 use super::registration::register;
 use crate::cluster::request::{PatchKind, Requests, encode_segment};
+use crate::directory_watch::DirectoryWatch;
 use crate::driver::Inbox;
 use crate::lasting_task::lasting;
 
@@ -392,16 +392,8 @@ impl Renewal {
 
     async fn follow_files(&self, files: CertificateFiles, mut current: Checked) {
         let (signal, mut changes) = tokio::sync::mpsc::channel(1);
-        let notifier = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Reading is no change. A full channel already holds the signal.
-            if event.is_ok_and(|event| !event.kind.is_access()) {
-                let _ = signal.try_send(());
-            }
-        });
-        let directories = files.directories();
-        let watched = notifier.and_then(|mut watcher| {
-            let watch = |directory: &PathBuf| watcher.watch(directory, notify::RecursiveMode::NonRecursive);
-            directories.iter().try_for_each(watch).map(|()| watcher)
+        let watched = DirectoryWatch::new(signal, |_| true).and_then(|mut watch| {
+            files.directories().iter().try_for_each(|directory| watch.add(directory)).map(|()| watch)
         });
         let _guard = match watched {
             Ok(guard) => guard,

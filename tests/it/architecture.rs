@@ -110,6 +110,7 @@ const SHARED: &[&str] = &[
     "cluster",
     "config",
     "directory_trust",
+    "directory_watch",
     "driver",
     "fence",
     "file_lock",

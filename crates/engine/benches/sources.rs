@@ -109,9 +109,12 @@ impl World {
         change(self);
         self.rest();
         assert!(self.objects.values().all(|object| object["status"]["phase"] == self.phase));
-        for (is_catalog, which) in [(false, ""), (true, ", catalogs of modules")] {
+        let kinds = [(None, ""), (Some(false), ", without catalogs"), (Some(true), ", catalogs of modules")];
+        for (kind, which) in kinds {
+            let is_of_kind =
+                |(is_catalog, _): &&(bool, Duration)| kind.is_none_or(|kind| kind == *is_catalog);
             let mut times: Vec<Duration> =
-                self.times.iter().filter(|(its, _)| *its == is_catalog).map(|(_, time)| *time).collect();
+                self.times.iter().filter(is_of_kind).map(|(_, time)| *time).collect();
             times.sort();
             let Some(last) = times.len().checked_sub(1) else { continue };
             let at = |percent: usize| times.get(last * percent / 100).unwrap();
