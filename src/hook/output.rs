@@ -11,6 +11,7 @@ use engine::hook::reconcile::{self, ReconcileResult};
 use engine::hook::response;
 use engine::object_patch::ObjectPatch;
 use engine::{Failure, FailureKind, HookOutput, metric, object_patch};
+use serde_json::{Map, Value};
 use values::patch::{Patch, Root, Target};
 
 /// How many bytes a file with patches of values may have.
@@ -89,7 +90,7 @@ impl OutputFiles {
         };
         if let Some(ResponseFiles { admission, conversion }) = &self.responses {
             let admission = read(admission, response::MAX_BYTES)?;
-            output.admission = response::admission(&admission, check_patch)
+            output.admission = response::admission(&admission, read_patch)
                 .map(|response| response.map(Box::new))
                 .map_err(|error| wrong("got bad validating response", &error))?;
             let conversion = read(conversion, response::MAX_BYTES)?;
@@ -110,10 +111,10 @@ impl OutputFiles {
 }
 
 /// Returns why a text is no JSON patch in base64, if it is none.
-fn check_patch(text: &str) -> Result<(), String> {
+fn read_patch(text: &str) -> Result<Vec<Map<String, Value>>, String> {
     let bytes = STANDARD.decode(text.trim()).map_err(|error| error.to_string())?;
-    let patch = serde_json::from_slice::<json_patch::Patch>(&bytes);
-    patch.map(drop).map_err(|error| error.to_string())
+    serde_json::from_slice::<json_patch::Patch>(&bytes).map_err(|error| error.to_string())?;
+    objects::patch::json::parse(&bytes).map_err(|error| error.to_string())
 }
 
 fn wrong(what: &str, error: &dyn std::error::Error) -> Failure {

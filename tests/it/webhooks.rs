@@ -194,6 +194,22 @@ async fn a_global_hook_changes_objects_before_they_are_written() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+async fn a_patch_that_can_not_be_applied_is_the_failure_of_its_hook() {
+    let world = shop().await;
+    world.write("global-hooks/label.sh", &MUTATES.replace("/metadata/labels", "/metadata/labels/by"));
+    let operator = world.start(ON).await;
+    registered(&world, "mutating", "Fail").await;
+    let (status, answer) = send(&world.server, Method::POST, MAPS, &map("a", "good")).await;
+    let message = answer["message"].as_str().unwrap();
+    assert_eq!(status, 500, "{message}");
+    assert!(
+        message.contains("the patch of hook global/label.sh") && message.contains("/metadata/labels/by"),
+        "{message}"
+    );
+    assert_eq!(get(&world.server, &format!("{MAPS}/a")).await, None);
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 async fn an_operator_whose_webhooks_are_off_asks_for_nothing() {
     let world = shop().await;
     world.write("global-hooks/label.sh", MUTATES);
@@ -409,6 +425,7 @@ scenarios! {
     f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its_request,
     f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_back,
     a_global_hook_changes_objects_before_they_are_written,
+    a_patch_that_can_not_be_applied_is_the_failure_of_its_hook,
     an_operator_whose_webhooks_are_off_asks_for_nothing,
     custom_resources_are_converted_when_they_are_written_read_listed_and_watched,
     configurations_that_somebody_edits_or_deletes_are_put_right,

@@ -1,7 +1,7 @@
 //! What a hook answers to the API server: `VALIDATING_RESPONSE_PATH` and `CONVERSION_RESPONSE_PATH`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 /// How many bytes a response may have: as many as the objects of a large list.
@@ -40,6 +40,9 @@ pub struct AdmissionResponse {
     /// How the object is to be changed: a JSON patch in base64. Empty changes nothing.
     #[serde(default, deserialize_with = "null_as_default")]
     pub patch: String,
+    /// The operations of that patch.
+    #[serde(skip)]
+    pub operations: Vec<Map<String, Value>>,
 }
 
 /// The answer to a review of a conversion.
@@ -62,14 +65,14 @@ impl std::fmt::Debug for ConversionResponse {
 
 /// Returns the response to a review of an object; `None` if the hook wrote none.
 ///
-/// `check_patch` returns why a text is no JSON patch in base64, if it is none.
+/// `read_patch` returns the operations of a JSON patch in base64, or why a text is none.
 pub fn admission(
     bytes: &[u8],
-    check_patch: impl Fn(&str) -> Result<(), String>,
+    read_patch: impl Fn(&str) -> Result<Vec<Map<String, Value>>, String>,
 ) -> Result<Option<AdmissionResponse>, ResponseError> {
     let Some(mut response) = first::<AdmissionResponse>(bytes)? else { return Ok(None) };
     if !response.patch.is_empty() {
-        check_patch(&response.patch).map_err(ResponseError::Patch)?;
+        response.operations = read_patch(&response.patch).map_err(ResponseError::Patch)?;
     }
     shorten(&mut response.message, LONGEST_MESSAGE);
     response.warnings.truncate(MOST_WARNINGS);
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Option<AdmissionResponse>, ResponseError> {
-        admission(text.as_bytes(), |patch| if patch == "bad" { Err("no".to_owned()) } else { Ok(()) })
+        admission(text.as_bytes(), |patch| if patch == "bad" { Err("no".to_owned()) } else { Ok(Vec::new()) })
     }
 
     #[test]

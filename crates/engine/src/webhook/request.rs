@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use objects::patch::json::{PatchError, apply};
 use serde_json::{Map, Value, json};
 
 use super::conversion::text;
@@ -66,9 +67,19 @@ impl AdmissionReview {
         Ok(Self { head, is_dry_run, shown: Arc::new(shown) })
     }
 
+    /// Returns why the operations of a patch can't be applied to the object, if so. The API server would say so to whoever
+    /// writes the object, and not to us.
+    pub(super) fn check(&self, operations: &[Map<String, Value>]) -> Result<(), PatchError> {
+        if operations.is_empty() {
+            return Ok(());
+        }
+        let object = self.shown.pointer("/request/object").cloned().unwrap_or_default();
+        apply(object, operations).map(drop)
+    }
+
     /// Returns the review with the response of a hook.
     pub(super) fn answer(&self, response: &AdmissionResponse, may_patch: bool) -> Arc<Value> {
-        let AdmissionResponse { allowed, message, warnings, patch } = response;
+        let AdmissionResponse { allowed, message, warnings, patch, operations: _ } = response;
         let mut fields = json!({"uid": self.head.uid, "allowed": allowed});
         if !allowed {
             put(&mut fields, "status", json!({"code": 403, "message": message}));
@@ -194,6 +205,7 @@ mod tests {
             message: "m".to_owned(),
             warnings: vec!["w".to_owned()],
             patch: "W10=".to_owned(),
+            operations: Vec::new(),
         };
         let answer =
             |response: &AdmissionResponse, may_patch| review.answer(response, may_patch)["response"].clone();

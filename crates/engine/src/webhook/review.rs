@@ -184,8 +184,17 @@ impl Review {
                     let message = format!("Hook failed: hook {} wrote no response", hook.id);
                     return Some(Answer::unusable(review.refuse(500, &message), &message));
                 };
+                let may_patch = *kind == AdmissionKind::Mutating;
+                if may_patch
+                    && response.allowed
+                    && let Err(error) = review.check(&response.operations)
+                {
+                    let message =
+                        format!("Hook failed: the patch of hook {} can't be applied: {error}", hook.id);
+                    return Some(Answer::unusable(review.refuse(500, &message), &message));
+                }
                 let end = if response.allowed { ReviewEnd::Allowed } else { ReviewEnd::Denied };
-                Some(Answer::new(review.answer(&response, *kind == AdmissionKind::Mutating), end))
+                Some(Answer::new(review.answer(&response, may_patch), end))
             }
             Question::Conversion { review, steps } => {
                 let Some(Step { rule, places }) = steps.pop_front() else {

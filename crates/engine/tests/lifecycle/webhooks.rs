@@ -519,6 +519,31 @@ fn events(world: &World, from: usize) -> Vec<&'static str> {
 }
 
 #[test]
+fn a_patch_that_can_not_be_applied_to_the_object_is_the_failure_of_its_hook() {
+    let mutates = VALIDATES.replace("kubernetesValidating", "kubernetesMutating");
+    let files = files().module(10, "web").hook("check.sh", &mutates);
+    let patches = |operation: Value| {
+        let operations = vec![operation.as_object().unwrap().clone()];
+        let response =
+            AdmissionResponse { allowed: true, patch: "W10=".to_owned(), operations, ..Default::default() };
+        HookOutput { admission: Some(Box::new(response)), ..HookOutput::default() }
+    };
+    let add = |path: &str| patches(json!({"op": "add", "path": path, "value": "hunter2"}));
+    let mut world = world(&files)
+        .hook("web/check.sh", Ok(add("/metadata/labels/by")))
+        .hook("web/check.sh", Ok(add("/metadata/generateName")))
+        .settled();
+    let path = PATH.replace("validate", "mutate");
+    world.after(1, review(1, &path));
+    let told = problems(&world);
+    assert!(told.len() == 1 && told[0].contains("the patch of hook"), "{told:?}");
+    assert!(told[0].contains("\"/metadata/labels/by\""), "{told:?}");
+    assert!(!told[0].contains("hunter2"), "{told:?}");
+    world.after(1, review(2, &path));
+    assert!(problems(&world).is_empty(), "the next one can be applied");
+}
+
+#[test]
 fn a_webhook_that_fails_or_denies_everything_is_told_until_requests_pass_again() {
     let mut world = world(&web())
         .hook("web/check.sh", Err(crate::world::failure("it is out of order")))
