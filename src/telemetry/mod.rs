@@ -422,15 +422,16 @@ impl Telemetry {
         match failure {
             None => log!(info, format!("{title} done in {seconds:.3} s"), ""),
             Some(failure) if allowed => {
-                log!(info, format!("{title} failed, but is allowed to fail"), explained(failure, Some(task)));
+                let explained = explained(failure, Some(task), true);
+                log!(info, format!("{title} failed, but is allowed to fail"), explained);
             }
             Some(failure) => {
-                let again = retry.map_or(0.0, |retry| retry.as_secs_f64());
-                log!(
-                    error,
-                    format!("{title} failed; tried again in {again} s"),
-                    explained(failure, Some(task))
+                let next = retry.map_or_else(
+                    || "not tried again by itself".to_owned(),
+                    |retry| format!("tried again in {} s", retry.as_secs_f64()),
                 );
+                let explained = explained(failure, Some(task), retry.is_none());
+                log!(error, format!("{title} failed; {next}"), explained);
             }
         }
     }
@@ -529,6 +530,69 @@ mod tests {
         assert_eq!(*said.0.lock().unwrap(), expected);
     }
 
+    #[test]
+    fn the_last_attempt_does_not_say_that_there_is_another_one() {
+        use tracing_subscriber::layer::SubscriberExt as _;
+
+        /// The text of each error that was logged.
+        #[derive(Clone, Default)]
+        struct Errors(Arc<Mutex<Vec<String>>>);
+
+        impl tracing::field::Visit for Errors {
+            fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
+                if field.name() == "error" {
+                    self.0.lock().unwrap().push(value.to_owned());
+                }
+            }
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                if field.name() == "message" {
+                    self.0.lock().unwrap().push(format!("{value:?}"));
+                }
+            }
+        }
+
+        impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Errors {
+            fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+                event.record(&mut self.clone());
+            }
+        }
+
+        drop(log::capture());
+        let said = Errors::default();
+        let telemetry = Telemetry::new("x_").unwrap();
+        let log = tracing::Dispatch::new(tracing_subscriber::registry().with(said.clone()));
+        tracing::dispatcher::with_default(&log, || {
+            for retry in [Some(Duration::from_secs(5)), None] {
+                telemetry.take(Notice::TaskFinished {
+                    task: task(),
+                    took: Duration::from_secs(1),
+                    failure: Some(engine::Failure::new(
+                        engine::FailureKind::HookExit,
+                        "exit status 1".to_owned(),
+                    )),
+                    retry,
+                    allowed: false,
+                });
+            }
+        });
+        let said = said.0.lock().unwrap().join("\n");
+        assert_eq!(said.matches("failed; tried again in 5 s").count(), 1, "{said}");
+        assert_eq!(said.matches("failed; not tried again by itself").count(), 1, "{said}");
+        assert_eq!(said.matches("it is tried again by itself").count(), 1, "{said}");
+    }
+
+    fn task() -> TaskInfo {
+        TaskInfo {
+            id: TaskId::new(1),
+            queue: "side".into(),
+            kind: TaskType::ModuleHookRun,
+            scope: hook().scope,
+            hook: Some(hook()),
+            binding: Some("pods".into()),
+            cause: Cause::outside("test"),
+        }
+    }
+
     fn hook() -> HookId {
         HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() }
     }
@@ -596,15 +660,7 @@ mod tests {
         );
         telemetry.take(ran(HookEnd::Success));
         telemetry.take(ran(HookEnd::AllowedError));
-        let task = TaskInfo {
-            id: TaskId::new(1),
-            queue: "side".into(),
-            kind: TaskType::ModuleHookRun,
-            scope: hook().scope,
-            hook: Some(hook()),
-            binding: Some("pods".into()),
-            cause: Cause::outside("test"),
-        };
+        let task = task();
         telemetry.take(Notice::TaskStarted { task: task.clone(), waited: Duration::from_millis(1500) });
         telemetry.take(Notice::TaskStarted { task, waited: Duration::from_millis(750) });
         let text = scraped(&telemetry);

@@ -34,10 +34,10 @@ pub(super) fn log_task(task: &TaskInfo, flow: &str, what: &str) {
 
 /// Logs a failure that belongs to no task.
 pub(super) fn log_failure(failure: &Failure, what: &str) {
-    tracing::error!(error = explained(failure, None), "{what}");
+    tracing::error!(error = explained(failure, None, false), "{what}");
 }
 
 /// Returns a failure with its advice.
-pub(super) fn explained(failure: &Failure, task: Option<&TaskInfo>) -> String {
-    format!("{failure} ({})", advice_in_log(failure, task))
+pub(super) fn explained(failure: &Failure, task: Option<&TaskInfo>, is_final: bool) -> String {
+    format!("{failure} ({})", advice_in_log(failure, task, is_final))
 }
