@@ -112,7 +112,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     let wanted_port = around.settings.listen_port;
     let namespace = around.settings.namespace.clone();
     let outcome = app::run(around, |address| greet(address, wanted_port, &kubeconfig, &namespace)).await;
-    cluster.stop();
+    cluster.stop().await;
     outcome
 }
 
@@ -313,9 +313,13 @@ impl Cluster {
     }
 
     /// Ends the server, which then writes its state.
-    fn stop(self) {
-        let _ = self.stop.send(());
-        let _ = self.thread.join();
+    ///
+    /// What follows from requests of this process is done by tasks of its runtime, and the server waits for them. So no thread
+    /// of the runtime may wait for the server.
+    async fn stop(self) {
+        let Self { stop, thread, .. } = self;
+        let _ = stop.send(());
+        let _ = tokio::task::spawn_blocking(|| thread.join()).await;
     }
 }
 
@@ -342,7 +346,35 @@ async fn serve(state: PathBuf, sender: &std::sync::mpsc::Sender<Started>, stoppe
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::Full;
+    use tower::ServiceExt as _;
+
     use super::*;
+
+    #[test]
+    fn the_server_ends_although_work_that_follows_from_the_last_request_waits_for_the_thread_that_ends_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let (sender, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+            let runtime = runtime.unwrap();
+            let ending = runtime.spawn(async move {
+                let cluster = Cluster::start(state).unwrap();
+                let namespace = r#"{"metadata": {"name": "one"}}"#;
+                let request = http::Request::post("/api/v1/namespaces")
+                    .header("content-type", "application/json")
+                    .body(Full::from(namespace))
+                    .unwrap();
+                let answer = cluster.service.clone().oneshot(request).await.unwrap();
+                assert_eq!(answer.status(), 201);
+                cluster.stop().await;
+            });
+            runtime.block_on(ending).unwrap();
+            sender.send(()).unwrap();
+        });
+        ended.recv_timeout(std::time::Duration::from_mins(1)).unwrap();
+    }
 
     #[test]
     fn slip_13_a_reset_removes_what_dev_made_and_nothing_else() {
