@@ -26,6 +26,11 @@ pub trait Effects {
     /// Begins to carry out `effect` and returns at once. It may start work; it decides nothing.
     fn begin(&mut self, effect: Effect, inbox: &Inbox);
 
+    /// Returns what the engine has to know before the next event, and nobody tells: it is seen only by who looks.
+    fn look(&mut self) -> Option<Event> {
+        None
+    }
+
     /// Observes an event before the engine handles it. It changes nothing.
     fn observe_event(&mut self, _event: &Event) {}
 
@@ -331,8 +336,14 @@ impl<O: Effects> Driver<O> {
         self.begun + awake
     }
 
-    /// Has the engine handle `event` and begins the effects. Returns how all ended, if it did.
+    /// Has the engine handle `event`, behind what is seen now, and begins the effects. Returns how all ended, if it did.
     fn handle(&mut self, event: Event) -> Option<Stopped> {
+        let seen = self.effects.look();
+        let stopped = seen.and_then(|seen| self.decide(seen));
+        stopped.or_else(|| self.decide(event))
+    }
+
+    fn decide(&mut self, event: Event) -> Option<Stopped> {
         let now = self.now();
         let mut stopped = None;
         self.effects.observe_event(&event);

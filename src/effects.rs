@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::object_patch::ObjectPatch;
 use engine::{
@@ -71,35 +70,44 @@ pub struct Adapters {
 }
 
 /// Tells the engine when memory becomes short, and when it is not short any more.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct MemoryGauge {
     limit: MemoryLimit,
-    was_short: Arc<AtomicBool>,
+    was_short: bool,
+    looked_at: Option<Instant>,
 }
+
+/// For how long what was seen of the memory counts: a flood of events must not look for each of them.
+const LOOK_COUNTS: Duration = Duration::from_millis(10);
 
 impl MemoryGauge {
     /// Returns one for the memory of this process; `None` if that has no limit.
     pub fn of_process() -> Option<Self> {
-        Some(Self { limit: MemoryLimit::of_process()?, was_short: Arc::default() })
+        Some(Self { limit: MemoryLimit::of_process()?, was_short: false, looked_at: None })
     }
 
-    /// Looks at the memory. It is called when a process begins or ends, since that is what changes most.
-    fn look(&self, inbox: &Inbox) {
+    /// Looks at the memory, unless that was done a moment ago. Returns what is new.
+    fn look(&mut self) -> Option<Event> {
+        if self.looked_at.is_some_and(|looked_at| looked_at.elapsed() < LOOK_COUNTS) {
+            return None;
+        }
+        self.looked_at = Some(Instant::now());
         // A group that can't be read any more says nothing.
-        let Ok(used) = self.limit.used() else { return };
+        let used = self.limit.used().ok()?;
         let limit = self.limit.limit();
         let is_short = ShortMemory::of(used, limit).is_some();
-        if self.was_short.swap(is_short, Ordering::Relaxed) != is_short {
-            let [used_mib, limit_mib] = [used, limit].map(|bytes| bytes >> 20);
-            if is_short {
-                tracing::warn!(
-                    "memory is short: {used_mib} of {limit_mib} MiB are used; hooks run one at a time"
-                );
-            } else {
-                tracing::info!("memory is not short any more: {used_mib} of {limit_mib} MiB are used");
-            }
-            inbox.answer(Event::MemoryChanged { used, limit });
+        if std::mem::replace(&mut self.was_short, is_short) == is_short {
+            return None;
         }
+        let [used_mib, limit_mib] = [used, limit].map(|bytes| bytes >> 20);
+        if is_short {
+            tracing::warn!(
+                "memory is short: {used_mib} of {limit_mib} MiB are used; hooks run one at a time"
+            );
+        } else {
+            tracing::info!("memory is not short any more: {used_mib} of {limit_mib} MiB are used");
+        }
+        Some(Event::MemoryChanged { used, limit })
     }
 }
 
@@ -137,6 +145,10 @@ fn spawn(
 }
 
 impl Effects for Adapters {
+    fn look(&mut self) -> Option<Event> {
+        self.memory.as_mut()?.look()
+    }
+
     fn observe_decision(&mut self, took: Duration, effects: &[Effect]) {
         self.telemetry.decided(took, effects);
     }
@@ -227,20 +239,11 @@ impl Effects for Adapters {
 }
 
 impl Adapters {
-    /// Returns what looks at the memory, if that has a limit.
-    fn looks_at_memory(&self, inbox: &Inbox) -> impl Fn() + Send + 'static {
-        let (memory, inbox) = (self.memory.clone(), inbox.clone());
-        move || memory.iter().for_each(|memory| memory.look(&inbox))
-    }
-
     fn run_hook(&self, run: RunId, hook: HookRun, inbox: &Inbox) {
         let (hooks, running, cancel) = (Arc::clone(&self.hooks), self.running.clone(), self.running.add(run));
-        let look = self.looks_at_memory(inbox);
         let work = async move {
-            look();
             let (outcome, usage) = hooks.run(hook, cancel).await;
             running.remove(run);
-            look();
             Event::HookFinished { run, outcome, usage }
         };
         spawn(inbox, work, move |failure| Event::HookFinished { run, outcome: Err(failure), usage: None });
@@ -248,12 +251,9 @@ impl Adapters {
 
     fn run_script(&self, run: RunId, script: ScriptRun, inbox: &Inbox) {
         let (hooks, running, cancel) = (Arc::clone(&self.hooks), self.running.clone(), self.running.add(run));
-        let look = self.looks_at_memory(inbox);
         let work = async move {
-            look();
             let (outcome, usage) = hooks.run_script(script, cancel).await;
             running.remove(run);
-            look();
             Event::ScriptFinished { run, outcome, usage }
         };
         spawn(inbox, work, move |failure| Event::ScriptFinished { run, outcome: Err(failure), usage: None });

@@ -97,6 +97,10 @@ impl Recorder {
 }
 
 impl<O: Effects> Effects for RecordedEffects<O> {
+    fn look(&mut self) -> Option<Event> {
+        self.inner.look()
+    }
+
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         self.recorder.with(|recorder| recorder.started(&effect));
         if !matches!(effect, Effect::Announce(_) | Effect::SetSchedules { .. }) {

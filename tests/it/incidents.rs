@@ -37,10 +37,16 @@ type Script = Box<dyn FnMut(&Effect) -> Option<Event> + Send>;
 struct Stage {
     telemetry: Arc<Telemetry>,
     script: Script,
+    /// What is seen at the next look.
+    unseen: Arc<Mutex<Option<Event>>>,
     revision: u32,
 }
 
 impl Effects for Stage {
+    fn look(&mut self) -> Option<Event> {
+        self.unseen.lock().unwrap().take()
+    }
+
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         if let Effect::Notify(notice) = effect {
             return self.telemetry.take(notice);
@@ -184,6 +190,7 @@ struct Operator {
     inbox: Inbox,
     port: Router,
     heard: log::CapturedLines,
+    unseen: Arc<Mutex<Option<Event>>>,
     stop: watch::Sender<bool>,
     _log: DefaultGuard,
 }
@@ -213,7 +220,9 @@ impl Operator {
         let (stop, shutdown) = watch::channel(false);
         let settings = Config { namespace: "ops".to_owned(), ..config };
         let engine = Engine::new(settings, catalog);
-        let stage = Stage { telemetry: Arc::clone(&telemetry), script: Box::new(script), revision: 0 };
+        let unseen = Arc::<Mutex<Option<Event>>>::default();
+        let (telling, script) = (Arc::clone(&unseen), Box::new(script));
+        let stage = Stage { telemetry: Arc::clone(&telemetry), script, unseen: telling, revision: 0 };
         let started = vec![
             Event::ConfigChanged { object: ConfigObject::ConfigMap, version: "100".to_owned(), data: None },
             Event::Started,
@@ -221,7 +230,7 @@ impl Operator {
         let channels = (inbox.clone(), channels);
         tokio::spawn(driver::drive(engine, stage, channels, started, shutdown, Duration::from_secs(1)));
         let port = http::port(questions, telemetry);
-        Self { inbox, port, heard, stop, _log: guard }
+        Self { inbox, port, heard, unseen, stop, _log: guard }
     }
 
     async fn after(&self, seconds: u64) {
@@ -1100,6 +1109,29 @@ async fn f_h6_a_hook_needs_more_than_it_may_use() {
     let errors = metrics.lines().find(|line| line.starts_with("addon_operator_module_run_errors_total{"));
     assert!(errors.is_some_and(|line| !line.ends_with(" 0")), "{metrics}");
     assert!(operator.log().contains(limit), "{}", operator.log());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_h6_what_is_seen_of_the_memory_holds_for_the_hooks_that_the_next_event_begins() {
+    // They take their time: nobody answers them.
+    let begun: Arc<Mutex<usize>> = Arc::default();
+    let counting = Arc::clone(&begun);
+    let schedule = |n: u32| format!("{{name: s{n}, crontab: '0 * * * *', queue: q{n}}}");
+    let schedules = format!("schedule: [{}]", (0..5).map(schedule).collect::<Vec<_>>().join(", "));
+    let operator = Operator::start(&schedules, move |effect| {
+        *counting.lock().unwrap() += usize::from(matches!(effect, Effect::RunHook { .. }));
+        // That does nothing, and is no answer.
+        matches!(effect, Effect::RunHook { .. }).then_some(Event::TimerFired)
+    });
+    operator.after(1).await;
+    *operator.unseen.lock().unwrap() = Some(Event::MemoryChanged { used: 500 << 20, limit: 512 << 20 });
+    assert!(operator.inbox.event(Event::CronFired { line: "0 * * * *".into() }).await);
+    operator.after(60).await;
+    assert_eq!(*begun.lock().unwrap(), 1, "one goes on, so that anything changes");
+    *operator.unseen.lock().unwrap() = Some(Event::MemoryChanged { used: 100 << 20, limit: 512 << 20 });
+    operator.inbox.answer(Event::TimerFired);
+    operator.after(1).await;
+    assert_eq!(*begun.lock().unwrap(), 5, "the others wait for nothing but memory");
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,6 +66,10 @@ impl Effects for ObservedEffects {
         }
     }
 
+    fn look(&mut self) -> Option<Event> {
+        self.inner.look()
+    }
+
     fn observe_event(&mut self, event: &Event) {
         match event {
             Event::CronFired { .. } => self.ticks.note(self.life, Tick::Fired),
