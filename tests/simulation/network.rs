@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tower::{BoxError, Service};
 
-use crate::scenario::{Extra, Scenario};
+use crate::scenario::{CONFIG_PATH, Extra, ITEMS_PATH, KEYS, Scenario};
 use crate::seed::Seed;
 use crate::trace::Trace;
 use crate::windows::{Kind, Window, fault};
@@ -261,10 +261,12 @@ fn is_forbidden(extra: Extra, purpose: Purpose, path: &str, selector: &str) -> b
         }
         Extra::UnwatchedConfig => {
             purpose == Purpose::Watch
-                && path == "/api/v1/namespaces/ops/configmaps"
+                && path == CONFIG_PATH
                 && selector.contains("addon-operator")
                 && selector.starts_with("fieldSelector")
         }
+        Extra::UnwatchedItems => purpose == Purpose::Watch && path == ITEMS_PATH,
+        Extra::ForbiddenKeys => matches!(purpose, Purpose::List | Purpose::Watch) && path == KEYS,
         Extra::Nothing | Extra::ChartHook | Extra::Edits => false,
     }
 }

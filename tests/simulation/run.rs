@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use apiserver::{ApiServer, Clock};
 use engine::View;
+use engine::view::WatchView;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -309,8 +310,22 @@ pub(crate) fn waits_for_ever(seed: Seed, intent: &Intent) -> bool {
 /// Returns why the operator is not at rest.
 fn unrest(view: &View, seed: Seed, intent: &Intent) -> Vec<String> {
     let waits = waits_for_ever(seed, intent);
+    let extra = Scenario::of(seed).extra;
+    let is_stuck = extra == Extra::ForbiddenKeys;
     let is_expected = |reason: &Option<String>| {
-        waits && reason.as_ref().is_some_and(|reason| reason.contains("kind Thing"))
+        reason.as_ref().is_some_and(|reason| {
+            (waits && reason.contains("kind Thing")) || (is_stuck && reason.contains("watch kind Secret"))
+        })
+    };
+    let is_forbidden = |watch: &WatchView| {
+        let of = |name: &str| watch.bindings.iter().any(|(hook, _)| hook.to_string().ends_with(name));
+        match extra {
+            Extra::UnwatchedItems => {
+                watch.listed && watch.kind == "ConfigMap" && (of("items.sh") || of("pair.sh"))
+            }
+            Extra::ForbiddenKeys => watch.kind == "Secret" && of("keys.sh"),
+            _ => false,
+        }
     };
     let queues = view.queues.iter().filter(|queue| queue.name.as_str() != "ticks");
     let tasks = queues.flat_map(|queue| queue.tasks.iter().map(move |task| (queue, task)));
@@ -325,15 +340,15 @@ fn unrest(view: &View, seed: Seed, intent: &Intent) -> Vec<String> {
         view.watches
             .iter()
             .filter(|watch| !watch.listed || watch.failure.is_some())
-            .filter(|watch| !(waits && watch.missing_kind.is_some()))
+            .filter(|watch| !(waits && watch.missing_kind.is_some()) && !is_forbidden(watch))
             .map(|watch| format!("watch of {}: listed {}, {:?}", watch.kind, watch.listed, watch.failure)),
     );
     // One that has failed waits for up to a minute until it lists again.
-    let never = Scenario::of(seed).extra == Extra::UnwatchedConfig;
+    let never = extra == Extra::UnwatchedConfig;
     let own = view.broken_own_watches.iter();
     let own = own.filter(|watch| !(never && watch.name == "ConfigMap ops/addon-operator"));
     found.extend(own.map(|watch| format!("own watch {} is broken", watch.name)));
-    if !waits && (view.converge.began_ago.is_some() || !view.converge.first_done) {
+    if !waits && !is_stuck && (view.converge.began_ago.is_some() || !view.converge.first_done) {
         found.push(format!("converge: {:?}", view.converge));
     }
     found

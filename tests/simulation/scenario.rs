@@ -37,10 +37,16 @@ pub(crate) enum Extra {
     NamespaceOnly,
     /// The ConfigMap of the operator may be listed, and never be watched.
     UnwatchedConfig,
+    /// Items of the hook of `web` may be listed, and never be watched.
+    UnwatchedItems,
+    /// A global hook has a binding on Secrets that may never be listed nor watched, and another one, both in `main`.
+    ForbiddenKeys,
 }
 
 /// What is drawn for a run: half of them have nothing else.
-const EXTRAS: [Extra; 8] = [
+const EXTRAS: [Extra; 12] = [
+    Extra::Nothing,
+    Extra::Nothing,
     Extra::Nothing,
     Extra::Nothing,
     Extra::Nothing,
@@ -49,7 +55,30 @@ const EXTRAS: [Extra; 8] = [
     Extra::Edits,
     Extra::NamespaceOnly,
     Extra::UnwatchedConfig,
+    Extra::UnwatchedItems,
+    Extra::ForbiddenKeys,
 ];
+
+/// Where the Secrets are that may never be seen.
+pub(crate) const KEYS: &str = "/api/v1/namespaces/private/secrets";
+
+/// Where the items are.
+pub(crate) const ITEMS_PATH: &str = "/api/v1/namespaces/work/configmaps";
+
+/// Where the ConfigMap of the operator is listed.
+pub(crate) const CONFIG_PATH: &str = "/api/v1/namespaces/ops/configmaps";
+
+impl Extra {
+    /// Returns what can't be watched for ever. It is listed again and again.
+    pub(crate) fn never_watched(self) -> Option<&'static str> {
+        match self {
+            Self::UnwatchedConfig => Some(CONFIG_PATH),
+            Self::UnwatchedItems => Some(ITEMS_PATH),
+            Self::ForbiddenKeys => Some(KEYS),
+            Self::Nothing | Self::ChartHook | Self::Edits | Self::NamespaceOnly => None,
+        }
+    }
+}
 
 /// What all runs of one scenario share.
 pub(crate) struct Scenario {
@@ -79,6 +108,9 @@ const GADGETS: &str = r#"{"configVersion":"v1","beforeAll":2,"kubernetes":[{"nam
 
 /// Has a binding on a kind that may be missing, behind one on a kind that is not.
 const PAIR: &str = r#"{"configVersion":"v1","kubernetes":[{"name":"items","apiVersion":"v1","kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["work"]}},"labelSelector":{"matchLabels":{"item":"yes"}}},{"name":"things","apiVersion":"example.com/v1","kind":"Thing","includeSnapshotsFrom":["things"]}]}"#;
+
+/// Has a binding on Secrets that it may never see, behind one on items.
+const OF_KEYS: &str = r#"{"configVersion":"v1","kubernetes":[{"name":"items","apiVersion":"v1","kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["work"]}},"labelSelector":{"matchLabels":{"item":"yes"}}},{"name":"keys","apiVersion":"v1","kind":"Secret","namespace":{"nameSelector":{"matchNames":["private"]}},"includeSnapshotsFrom":["keys"]}]}"#;
 
 /// A hook of the chart of `db`.
 const JOB: &str = "apiVersion: batch/v1
@@ -162,7 +194,8 @@ fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
     match extra {
         Extra::ChartHook => write(dir, "modules/020-db/templates/job.yaml", JOB),
         Extra::Edits => write(dir, "modules/020-db/module.yaml", "drift: enforce\n"),
-        Extra::Nothing | Extra::NamespaceOnly | Extra::UnwatchedConfig => {}
+        Extra::ForbiddenKeys => write(dir, "global-hooks/keys.sh", &hook(OF_KEYS)),
+        Extra::Nothing | Extra::NamespaceOnly | Extra::UnwatchedConfig | Extra::UnwatchedItems => {}
     }
     match kinds {
         Kinds::Known => {}
@@ -183,8 +216,8 @@ fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
 impl Scenario {
     /// Returns the scenario of a seed, which is loaded when it is first asked for.
     pub(crate) fn of(seed: Seed) -> &'static Self {
-        static ALL: [[[OnceLock<Scenario>; 2]; 3]; 5] =
-            [const { [const { [const { OnceLock::new() }; 2] }; 3] }; 5];
+        static ALL: [[[OnceLock<Scenario>; 2]; 3]; 7] =
+            [const { [const { [const { OnceLock::new() }; 2] }; 3] }; 7];
         let kinds = seed.pick(
             "kinds",
             0,
