@@ -259,7 +259,7 @@ impl Sources {
                 // Nothing is removed because something could not be fetched or stored.
                 assessment.is_unknown() || keeping.spec.failure_policy == FailurePolicy::Retain
             } else {
-                self.known.is_wanted_elsewhere(key, &addon.bundle.id)
+                self.known.is_wanted_elsewhere(key, addon)
             };
             let wanted = match stays {
                 true if assessment.may_offer(addon) => Fate::Hold,
@@ -352,6 +352,7 @@ impl Sources {
             BTreeSet::new()
         };
         let (relist, message) = (self.config.source_relist, assessment.message());
+        let unread = assessment.unread();
         let until_window = self.until_window(cx.now, key).filter(|_| !assessment.is_failed);
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         source.unfetched = if assessment.is_unfetched { source.unfetched.saturating_add(1) } else { 0 };
@@ -376,7 +377,7 @@ impl Sources {
         let was_decided = source.is_decided();
         let offered = assessment.offered;
         let blocked_by = assessment.blocked_by;
-        let decided = Decided { generation, processed_at, status, blocked_by, offered };
+        let decided = Decided { generation, processed_at, status, blocked_by, offered, unread };
         let before = source.decided.replace(Arc::new(decided));
         source.bumps.extend(bumps);
         self.unsettled.remove(key);
@@ -389,13 +390,16 @@ impl Sources {
     }
 
     /// Has the modules looked at whose fate may be another one after a configuration was decided: its own, those that it
-    /// offers or offered, and all, if it was the last one of its scope that might have offered them.
+    /// offers or offered, and all, if it was the last one of its scope that might have offered them, or knows more of its
+    /// repositories than before.
     fn sweep_after(&mut self, key: &SourceKey, before: Option<&Decided>, was_decided: bool) {
-        if !was_decided && self.known.in_scope(Role::Undecided, key).next().is_none() {
+        let now = self.known.get(key).and_then(|source| source.decided.as_deref());
+        let knows_more =
+            before.is_some_and(|before| now.is_none_or(|now| !before.unread.is_subset(&now.unread)));
+        if knows_more || (!was_decided && self.known.in_scope(Role::Undecided, key).next().is_none()) {
             return self.sweep.want();
         }
         self.sweep.want_of(key);
-        let now = self.known.get(key).and_then(|source| source.decided.as_deref());
         let ids = before.into_iter().chain(now).flat_map(|decided| &decided.offered);
         self.registration.with_ids(ids).for_each(|other| self.sweep.want_of(other));
     }

@@ -149,13 +149,23 @@ impl Assessment {
     /// Returns whether a repository of the spec may offer an addon still, for all that is known: its index or its bundle could
     /// not be had.
     pub(super) fn may_offer(&self, addon: &RegisteredAddon) -> bool {
+        let is_its = |line: &AddonLine| line.name == addon.name();
+        self.is_failed && self.lines.iter().any(|line| line.url == addon.url && self.is_unread(line, is_its))
+    }
+
+    /// Returns the repositories of the spec that may offer more than was found.
+    pub(super) fn unread(&self) -> BTreeSet<String> {
+        let unread = self.lines.iter().filter(|line| self.is_failed && self.is_unread(line, |_| true));
+        unread.map(|line| line.url.clone()).collect()
+    }
+
+    /// Returns whether a repository, or the bundle of one of these addons, could not be had.
+    fn is_unread(&self, repository: &RepositoryLine, is_its: impl Fn(&AddonLine) -> bool) -> bool {
         let is_unread = |line: &AddonLine| {
             line.reason == AddonReason::FetchingError.as_str()
                 || self.is_unstored && line.reason == AddonReason::RegisteringError.as_str()
         };
-        let is_its = |line: &AddonLine| line.name == addon.name() && is_unread(line);
-        let is_open = |line: &RepositoryLine| !line.reason.is_empty() || line.addons.iter().any(is_its);
-        self.is_failed && self.lines.iter().any(|line| line.url == addon.url && is_open(line))
+        !repository.reason.is_empty() || repository.addons.iter().any(|line| is_its(line) && is_unread(line))
     }
 
     /// Returns whether what is offered is not known: it could not be fetched, or our own disk did not take it. Nothing is removed

@@ -69,6 +69,8 @@ pub(super) struct Decided {
     pub(super) blocked_by: BTreeSet<SourceKey>,
     /// The ids of what it offers.
     pub(super) offered: BTreeSet<String>,
+    /// The repositories that may offer more, for all that is known, as the spec names them.
+    pub(super) unread: BTreeSet<String>,
 }
 
 /// The work on a configuration.

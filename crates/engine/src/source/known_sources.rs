@@ -11,7 +11,7 @@ use super::index::remove_from;
 use super::known::{Decided, Source};
 use super::pass::Pass;
 use super::status::SourcePhase;
-use crate::addon::{SourceKey, SourceKind};
+use crate::addon::{RegisteredAddon, SourceKey, SourceKind};
 
 /// What a configuration is, or does.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -42,6 +42,8 @@ pub(super) struct KnownSources {
     roles: BTreeMap<Role, BTreeSet<SourceKey>>,
     /// Who offers each id, of those that failed.
     offers: BTreeMap<String, BTreeSet<SourceKey>>,
+    /// Who could not read each repository.
+    unread: BTreeMap<String, BTreeSet<SourceKey>>,
     /// Who failed because of each.
     blocked: BTreeMap<SourceKey, BTreeSet<SourceKey>>,
     /// What was decided of each, as it is in the index.
@@ -146,8 +148,9 @@ impl KnownSources {
         self.look_up(all).filter(move |(_, source)| source.decided.as_deref().is_some_and(blocked))
     }
 
-    /// Returns whether another configuration of the scope lists an addon, or may list it for all that is known.
-    pub(super) fn is_wanted_elsewhere(&self, key: &SourceKey, id: &str) -> bool {
+    /// Returns whether another configuration of the scope lists an addon of this one, or may list it for all that is known: it
+    /// was not processed yet, or can't read the repository that the addon came from.
+    pub(super) fn is_wanted_elsewhere(&self, key: &SourceKey, addon: &RegisteredAddon) -> bool {
         let is_other = |other: &SourceKey| other != key && other.shares_scope_with(key);
         if self.in_scope(Role::Undecided, key).any(|(other, _)| other != key) {
             return true;
@@ -155,9 +158,12 @@ impl KnownSources {
         let offers = |source: &Source| {
             let decided = source.decided.as_deref().filter(|_| source.is_there());
             let failed = decided.filter(|decided| decided.status.phase == SourcePhase::Failed);
-            failed.is_some_and(|decided| decided.offered.contains(id))
+            failed.is_some_and(|decided| {
+                decided.offered.contains(&addon.bundle.id) || decided.unread.contains(&addon.url)
+            })
         };
-        let all = self.offers.get(id).into_iter().flatten();
+        let of_id = self.offers.get(&addon.bundle.id).into_iter().flatten();
+        let all = of_id.chain(self.unread.get(&addon.url).into_iter().flatten());
         self.look_up(all).any(|(other, source)| is_other(other) && offers(source))
     }
 
@@ -196,12 +202,16 @@ impl KnownSources {
             let decided = decided.map(Arc::clone);
             if let Some(before) = self.indexed.remove(&key) {
                 before.offered.iter().for_each(|id| remove_from(&mut self.offers, id, &key));
+                before.unread.iter().for_each(|url| remove_from(&mut self.unread, url, &key));
                 before.blocked_by.iter().for_each(|other| remove_from(&mut self.blocked, other, &key));
             }
             if let Some(now) = decided {
                 if now.status.phase == SourcePhase::Failed {
                     for id in &now.offered {
                         self.offers.entry(id.clone()).or_default().insert(key.clone());
+                    }
+                    for url in &now.unread {
+                        self.unread.entry(url.clone()).or_default().insert(key.clone());
                     }
                 }
                 for other in &now.blocked_by {

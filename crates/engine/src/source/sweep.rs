@@ -121,6 +121,6 @@ impl Sources {
     fn is_orphan(&self, addon: &RegisteredAddon) -> bool {
         let source = self.known.get(&addon.source).filter(|source| source.is_there() && source.is_decided());
         let is_ready = source.is_some_and(|source| source.phase() == SourcePhase::Ready);
-        is_ready && !self.known.is_wanted_elsewhere(&addon.source, &addon.bundle.id)
+        is_ready && !self.known.is_wanted_elsewhere(&addon.source, addon)
     }
 }

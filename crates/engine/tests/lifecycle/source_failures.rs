@@ -97,6 +97,45 @@ fn ids_are_free_at_once_when_the_spec_names_another_repository() {
 }
 
 #[test]
+fn an_addon_that_moves_to_another_source_while_its_repository_is_down_is_not_uninstalled() {
+    for unreachable in
+        [unreachable_index(), Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::FetchingError)])]
+    {
+        let moved = || {
+            let mut world = ready();
+            world.offers("two", Ok(vec![addon("db", "1.0.0", 5)]));
+            world.bundle(5, "db", &[]);
+            world.offers(URL, unreachable.clone());
+            world.applies("b", &[URL]);
+            world.run_for(5_000);
+            world.applies("a", &["two"]);
+            let trace = world.run_for(60_000);
+            assert_eq!((world.phase("a").as_str(), world.phase("b").as_str()), ("Ready", "Failed"));
+            assert!(!trace.contains("uninstall") && world.deployed.contains_key("web"), "{trace}");
+            world
+        };
+        // It can be read again: the other one has the module now.
+        let mut world = moved();
+        world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+        let before = world.deployed["web"].0;
+        again(&mut world, "b", 1);
+        assert_eq!((world.states("b"), world.deployed["web"].0), (vec!["web Running".to_owned()], before));
+        // It offers something else, or its configuration goes: nobody wants the module.
+        for is_deleted in [false, true] {
+            let mut world = moved();
+            if is_deleted {
+                world.deletes("b");
+            } else {
+                world.offers(URL, Ok(Vec::new()));
+                world.edits("b", |spec| spec["reprocessRequest"] = json!(1));
+            }
+            let trace = world.run_for(10_000);
+            assert!(trace.contains("uninstall web") && !world.deployed.contains_key("web"), "{trace}");
+        }
+    }
+}
+
+#[test]
 fn a_source_that_vanished_keeps_no_ids() {
     let mut world = ready();
     world.offers(URL, unreachable_index());
