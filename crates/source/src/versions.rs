@@ -2,8 +2,8 @@
 //!
 //! Without `include` every addon of the index is wanted. Of an addon's versions one is chosen: the highest that is no
 //! pre-release, or the highest pre-release if there is nothing else. An `include` chooses one version exactly, or the
-//! highest in a range, or leaves the choice as it is; then only addons that are included are wanted. Their other versions
-//! stay in the list, not chosen.
+//! highest in a range, or leaves the choice as it is; then nothing else is wanted, so that what is published beside it
+//! breaks nothing.
 
 use chart::semver::{Constraint, Version};
 
@@ -97,18 +97,28 @@ impl<'i> Selection<'i> {
     }
 
     /// Adds the versions of one addon. Of several that are included the highest is chosen; lines are sorted.
-    fn add(&mut self, lines: &'i [Line], included: &[&'i Include]) {
+    fn add(&mut self, lines: &'i [Line], wanted: &[&'i Include]) {
         let is_usable = |place: usize| lines.get(place).is_some_and(|line| line.outcome.is_ok());
-        let places = included.iter().filter_map(|include| Some((include.position(lines)?, *include)));
+        let found: Vec<(Option<usize>, &Include)> =
+            wanted.iter().map(|include| (include.position(lines), *include)).collect();
+        let places = found.iter().filter_map(|(place, include)| Some(((*place)?, *include)));
         // One that can't be used is chosen only where nothing else is included: its problem is that of the addon.
-        let is_candidate = |place: usize| included.len() == 1 || is_usable(place);
+        let is_candidate = |place: usize| wanted.len() == 1 || is_usable(place);
         let best = places.filter(|(place, _)| is_candidate(*place)).max_by_key(|(place, _)| *place);
         let (chosen, included) = match best {
             Some((place, include)) => (Some(place), Some(include)),
-            None if included.is_empty() => (highest(lines), None),
+            None if wanted.is_empty() => (highest(lines), None),
             None => (None, None),
         };
+        // Where none can be used, all of them say why.
+        let has_none =
+            |(place, include): &(Option<usize>, &Include)| place.is_none() && include.version.is_none();
+        let are_all_wanted = found.is_empty() || found.iter().any(has_none);
         for (position, line) in lines.iter().enumerate() {
+            let is_wanted = are_all_wanted || found.iter().any(|(place, _)| *place == Some(position));
+            if !is_wanted {
+                continue;
+            }
             let is_chosen = chosen == Some(position);
             let pinned = included.filter(|_| is_chosen).and_then(|include| include.digest.as_ref());
             let listed = line.outcome.as_ref().ok().and_then(|entry| entry.digest.as_ref());
@@ -188,8 +198,14 @@ mod tests {
     #[test]
     fn an_include_chooses_exactly_and_leaves_other_addons_out() {
         let (choices, missing) = chosen(INDEX, &[include("a", Some("v1.9")), include("b", None)]);
-        assert_eq!(choices, ["a 1.9.0*", "a 1.10.0", "a 2.0.0-rc.1", "a x", "b 1.0.0-2", "b 1.0.0-10*"]);
+        assert_eq!(choices, ["a 1.9.0*", "b 1.0.0-10*"], "no other version is of any concern");
         assert_eq!(missing, Vec::<String>::new());
+        // Where there is none that can be used, its lines say why.
+        assert_eq!(chosen(INDEX, &[include("c", None)]).0, ["c z"]);
+        assert_eq!(
+            chosen(INDEX, &[include("a", Some("1.9.0")), include("a", Some("~1.10"))]).0,
+            ["a 1.9.0", "a 1.10.0*"]
+        );
     }
 
     #[test]
@@ -231,7 +247,7 @@ mod tests {
         let includes = [Include { digest: Some(pinned.clone()), ..include("a", None) }];
         let digests: Vec<_> =
             Selection::new(&index, &includes).choices.iter().map(|choice| choice.digest.cloned()).collect();
-        assert_eq!(digests, [Some(listed), Some(pinned)]);
+        assert_eq!(digests, [Some(pinned)]);
     }
 
     #[test]
