@@ -27,4 +27,4 @@ pub mod warnings;
 pub mod yaml;
 
 pub use checksum::checksum;
-pub use release_name::{NameError, release_name};
+pub use release_name::{MAX_RELEASE_NAME, NameError, release_name};

@@ -1,7 +1,7 @@
 //! Names of releases.
 
 /// The most characters that the name of a release may have.
-const MAX_LENGTH: usize = 53;
+pub const MAX_RELEASE_NAME: usize = 53;
 
 /// A name that no release may have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub fn release_name(name: &str) -> Result<(), NameError> {
     if name.is_empty() {
         return Err(NameError::Missing);
     }
-    if name.len() <= MAX_LENGTH && name.split('.').all(is_label) {
+    if name.len() <= MAX_RELEASE_NAME && name.split('.').all(is_label) {
         Ok(())
     } else {
         Err(NameError::Invalid(name.to_owned()))

@@ -3,12 +3,10 @@
 //! Hooks, the enabled script and CRDs would act with the rights of the operator, so that who may write such an object would
 //! have those rights, too.
 
+use chart::MAX_RELEASE_NAME;
 use values::name::{ModuleName as Kebab, ModuleNameError};
 
 use crate::addon::{AddonProblem, AddonReason, Bundle, Fetched, FetchedAddon, SourceKey};
-
-/// How long the name of a release may be, as Helm has it.
-const MAX_RELEASE: usize = 53;
 
 /// Returns what was fetched as it counts in the namespace of a configuration: bundles with the names that their modules have
 /// there, and a problem for each that can't be used there.
@@ -38,9 +36,9 @@ fn check_parts(privileged: &[String]) -> Result<(), String> {
 
 fn name_in(namespace: &str, bundle: &Bundle) -> Result<Bundle, String> {
     let name = format!("{namespace}-{}", bundle.name);
-    if name.len() > MAX_RELEASE {
+    if name.len() > MAX_RELEASE_NAME {
         return Err(format!(
-            "its module would be named {name}, and the name of a release has at most {MAX_RELEASE} letters: give the addon a shorter name"
+            "its module would be named {name}, and the name of a release has at most {MAX_RELEASE_NAME} letters: give the addon a shorter name"
         ));
     }
     match Kebab::new(&name) {

@@ -1,8 +1,9 @@
 //! `meta.yaml` of bundles and of plans.
 
 use ::chart::semver::Version;
+use ::chart::{MAX_RELEASE_NAME, release_name};
 use serde_json::{Map, Value};
-use values::name::ModuleName;
+use values::name::{GLOBAL, ModuleName};
 use values::yaml;
 
 use super::descriptor::{Bundle, Kind, META, Plan};
@@ -68,10 +69,10 @@ pub(super) fn read_bundle(files: &Files<'_>, findings: &mut Findings) -> Option<
     fields.texts("labels");
     fields.texts("requires");
     let weight = fields.weight();
-    let name = name.and_then(|name| match ModuleName::new(&name) {
+    let name = name.and_then(|name| match module_name(&name) {
         Ok(module) => Some(module),
-        Err(error) => {
-            fields.problem("name", &error.to_string());
+        Err(problem) => {
+            fields.problem("name", &problem);
             None
         }
     });
@@ -83,6 +84,20 @@ pub(super) fn read_bundle(files: &Files<'_>, findings: &mut Findings) -> Option<
         }
     });
     Some(Meta { id, name, version, display_name, description, weight, is_bindable })
+}
+
+/// Returns the name of the module that a bundle becomes, or why it can't be one.
+fn module_name(name: &str) -> Result<ModuleName, String> {
+    if name == GLOBAL {
+        return Err("the values of the module would be the global ones: use another name".to_owned());
+    }
+    let module = ModuleName::new(name).map_err(|error| error.to_string())?;
+    if release_name(name).is_err() {
+        return Err(format!(
+            "the release of the module has that name, too, and no such name is possible: use at most {MAX_RELEASE_NAME} lower-case letters, digits and dashes"
+        ));
+    }
+    Ok(module)
 }
 
 /// Reads `meta.yaml` of the plan in `directory`. `is_bindable` is what the bundle says for plans that say nothing.

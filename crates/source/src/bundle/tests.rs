@@ -116,6 +116,12 @@ fn what_is_wrong_with_a_module_names_its_file() {
         ("weight: 2147483648", "weight: it has to be a whole number"),
         ("name: webApp", "name: 'webApp' name should be in kebab-case"),
         ("name: [a]", "name: it has to be a text"),
+        ("name: global", "name: the values of the module would be the global ones"),
+        (
+            "name: a-name-of-fifty-four-letters-is-too-long-for-a-release",
+            "name: the release of the module has that name, too",
+        ),
+        ("name: 'a.b'", "name: "),
         ("labels: [a]", "labels: it has to be a mapping of texts"),
         ("requires: {a: b}", "requires: it has to be a list of texts"),
         ("requires: [[a]]", "requires: it has to be a list of texts"),
