@@ -6,7 +6,7 @@ use std::process::Command;
 
 use addon_operator::config::Environment;
 
-use crate::support::files::{copied, root, tracked_below};
+use crate::support::files::{copied, root, tracked_below, write};
 
 /// Where the framework and its tests are.
 const FRAMEWORK: &str = "src/hook/shell";
@@ -89,6 +89,17 @@ fn the_shell_framework_passes_its_own_tests_with_jq_1_6_and_1_7() {
         let text = passes_in(Command::new("bash").env("PATH", first), "bash");
         assert!(text.contains(&format!("jq-{version}")), "{text}");
     }
+}
+
+/// Where there is no jq, hooks have that of the operator; the functions for controllers have it everywhere.
+#[test]
+fn the_shell_framework_passes_its_own_tests_with_the_jq_of_the_operator() {
+    let dir = tempfile::tempdir().unwrap();
+    let jq = format!("#!/bin/sh\nexec '{}' hook jq \"$@\"\n", env!("CARGO_BIN_EXE_addon-operator"));
+    write(&dir.path().join("jq"), &jq);
+    let path = Environment::of_process().text("PATH").unwrap_or_default().to_owned();
+    let first = format!("{}:{path}", dir.path().display());
+    passes_in(Command::new("bash").env("PATH", first), "bash");
 }
 
 #[test]

@@ -14,6 +14,11 @@ equal() {
   exit 1
 }
 
+# Compares JSON, in which the order of keys says nothing.
+same() {
+  equal "$1" "$(jq -cS . <<< "$2")" "$(jq -cS . <<< "$3")"
+}
+
 # Writes a hook that sources the framework; its text comes from stdin.
 hook() {
   { printf '#!/usr/bin/env bash\nsource %q\n' "${here}/shell_lib.sh"; cat; } > hook.sh
@@ -375,7 +380,7 @@ values::get app.size
 HOOK
   run
   ok 3
-  equal 'values' '{"global":{},"app":{"size":3,"list":["c","tail"],"n":{"key":"x"},"name":"web \"app\"","flag":true,"deep":{"er":{"value":{"a":[1,2]}}},"with.dot":{"a/b~c":"007"},"empty":""}}' "$(< values.json)"
+  same 'values' '{"global":{},"app":{"size":3,"list":["c","tail"],"n":{"key":"x"},"name":"web \"app\"","flag":true,"deep":{"er":{"value":{"a":[1,2]}}},"with.dot":{"a/b~c":"007"},"empty":""}}' "$(< values.json)"
   equal 'operations' '{"op":"add","path":"/app/size","value":3}
 {"op":"add","path":"/app/name","value":"web \"app\""}
 {"op":"add","path":"/app/flag","value":true}
@@ -408,7 +413,7 @@ values::get app.size
 HOOK
   run
   ok $'5\n1'
-  equal 'config' '{"global":{},"app":{"size":5,"x":1}}' "$(< config.json)"
+  same 'config' '{"global":{},"app":{"size":5,"x":1}}' "$(< config.json)"
   equal 'operations' '{"op":"add","path":"/app/size","value":5}
 {"op":"remove","path":"/app/set"}
 {"op":"add","path":"/app/x","value":1}' "$(< config-patch.json)"
@@ -548,11 +553,27 @@ HOOK
   PATH=${PWD}/bin:${PATH} run
   ok ''
   equal processes 1 "$(wc -l < started | tr -d ' ')"
-  equal children '[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"},"data":{"text":"yes"}}]' \
+  same children '[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"},"data":{"text":"yes"}}]' \
     "$(jq -c .children result.json)"
   equal conditions '["True","False","Unknown"]' "$(jq -c '[.conditions[].status]' result.json)"
   equal status '[1,true,false,12,true]' \
     "$(jq -c '.status | [.owned, .same, .other, (.name | length), (.name | test("^a-l-[0-9a-f]{8}$"))]' result.json)"
+}
+
+test_a_hash_is_the_same_whatever_jq_counts_it() {
+  contexts '[{"binding":"site","children":{},"object":{"metadata":{"name":"a"},"spec":{
+    "z":[1.0,1e3,-0,2.50,0.1,1e-7,100000000000000000000,-12345678901234567890],"b":{"y":1,"x":"\u00fc\u0001\u007f\ud83d\ude00"},"a":null}},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  hook <<'HOOK'
+__on_reconcile::site() {
+  reconcile::jq '{status: {one: ($object.spec | hashed("a"; 20)), other: ({a: null, b: {x: $object.spec.b.x, y: 1}, z: $object.spec.z} | hashed("a"; 20)),
+    text: ("text" | hashed("a"; 20)), list: (["a", 1] | hashed("a"; 20)), none: (null | hashed("a"; 20))}}'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  same status '{"one":"a-f6718f56","other":"a-f6718f56","text":"a-5f9af46e","list":"a-b6f14aff","none":"a-7c9b6140"}' "$(jq -c .status result.json)"
 }
 
 test_what_a_program_says_behind_what_should_be_are_operations_on_objects() {
@@ -650,7 +671,7 @@ hook::run "$@"
 HOOK
   run
   ok ''
-  equal operations '"CreateOrUpdate"
+  same operations '"CreateOrUpdate"
 {"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"MergePatch","subresource":"status","ignoreMissingObject":true,"mergePatch":{"status":{"ready":false}}}
 {"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"MergePatch","ignoreMissingObject":true,"mergePatch":{"metadata":{"finalizers":[]}}}
 "CreateIfNotExists"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Controllers: programs of jq that say what should be.
 
-# Functions for `reconcile::jq`. The input is the context; $context is it, too, and $object its object.
+# Functions for `reconcile::jq`. A hash is that of a text that all versions of jq write alike: keys in order, numbers as they are. The input is the context; $context is it, too, and $object its object.
 RECONCILE_JQ_FUNCTIONS='
 . as $context | .object as $object |
 def condition($type; $status; $reason; $message): {
@@ -13,8 +13,14 @@ def child($version; $kind; $name): {
   apiVersion: $version, kind: $kind, metadata: ({name: $name}
     + if $object.metadata.namespace then {namespace: $object.metadata.namespace} else {} end)
 };
+def _number: if . == floor and . < 9007199254740992 and . > -9007199254740992 then floor + 0 | tostring
+  elif (. < 9007199254740992 and . > 0.001) or (. > -9007199254740992 and . < -0.001) then . + 0 | tostring
+  else . * 1.0 | frexp | "\(.[0] * 9007199254740992 | floor)p\(.[1])" end;
+def _text: if type == "object" then to_entries | sort_by(.key) | "{\(map("\(.key | tojson):\(.value | _text)") | join(","))}"
+  elif type == "array" then "[\(map(_text) | join(","))]"
+  elif type == "number" then _number else tojson end;
 def hashed($prefix; $max):
-  (reduce (tojson | explode[]) as $char (5381; (. * 33 + $char) % 4294967296)) as $sum
+  (reduce (_text | explode[]) as $char (5381; (. * 33 + $char) % 4294967296)) as $sum
   | ([$sum, ($sum / 65536 | floor)] | map(. % 65536) | [.[1], .[0]]
      | map([4096, 256, 16, 1] as $weights | . as $part | [$weights[] | ($part / . | floor) % 16])
      | add | map("0123456789abcdef"[.:. + 1]) | add) as $hash
