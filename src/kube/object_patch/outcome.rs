@@ -21,11 +21,13 @@ pub(super) struct Outcome<'a> {
     failed: Vec<(usize, Failure)>,
     /// How many in a row got no answer.
     silent: usize,
+    /// Whether one failed that holds the rest.
+    is_held: bool,
 }
 
 impl<'a> Outcome<'a> {
     pub(super) fn new(author: &'a PatchAuthor, patches: &'a [ObjectPatch]) -> Self {
-        Self { author, patches, tried: 0, failed: Vec::new(), silent: 0 }
+        Self { author, patches, tried: 0, failed: Vec::new(), silent: 0, is_held: false }
     }
 
     /// Records what became of the next operation.
@@ -34,15 +36,16 @@ impl<'a> Outcome<'a> {
             Ok(()) => self.silent = 0,
             Err(problem) => {
                 self.silent = if problem.is_silence() { self.silent + 1 } else { 0 };
+                self.is_held |= self.patches.get(self.tried).is_some_and(|patch| patch.holds_rest);
                 self.failed.push((self.tried, problem.into_failure()));
             }
         }
         self.tried += 1;
     }
 
-    /// Returns whether the API server does not answer any more.
-    pub(super) fn is_hopeless(&self) -> bool {
-        self.silent >= SILENCE
+    /// Returns whether the rest is left: one failed that holds it, or the API server does not answer any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_held || self.silent >= SILENCE
     }
 
     /// Returns the failure of a run in which an operation can't be right on any object.
@@ -55,8 +58,16 @@ impl<'a> Outcome<'a> {
         let left = self.patches.len() - self.tried;
         match (self.failed.pop(), self.failed.as_slice(), left) {
             (None, _, _) => Ok(()),
-            (Some((place, failure)), [], 0) => {
-                Err(self.only(place, failure, &around(place, self.tried - place - 1)))
+            (Some((place, failure)), [], left) if left == 0 || self.is_held => {
+                let mut done = around(place, self.tried - place - 1);
+                if left > 0 {
+                    let _ = write!(
+                        done,
+                        ", and {left} behind it {} for it",
+                        if left == 1 { "waits" } else { "wait" }
+                    );
+                }
+                Err(self.only(place, failure, &done))
             }
             (Some(last), _, _) => {
                 self.failed.push(last);
@@ -82,7 +93,9 @@ impl<'a> Outcome<'a> {
             others => format!("{others} others are done"),
         };
         if left > 0 {
-            let _ = write!(done, ", {left} were not tried, for the API server does not answer");
+            let why =
+                if self.is_held { "they wait for one that failed" } else { "the API server does not answer" };
+            let _ = write!(done, ", {left} were not tried, for {why}");
         }
         let mut named: Vec<String> = Vec::with_capacity(NAMED + 1);
         for (place, failure) in self.failed.iter().take(NAMED) {

@@ -39,8 +39,8 @@ impl Patcher {
     /// Carries out all patches in order.
     ///
     /// Nothing is done if one of them can't be right on any object. Otherwise each is tried, also after one that
-    /// failed; the failure names all that failed and says what was done. Only when the API server is silent, the
-    /// rest is left.
+    /// failed; the failure names all that failed and says what was done. Only when the API server is silent, or one failed that
+    /// holds the rest, that is left.
     pub async fn apply(&self, author: &PatchAuthor, patches: &[ObjectPatch]) -> Result<(), Failure> {
         let mut outcome = Outcome::new(author, patches);
         let mut steps = Vec::with_capacity(patches.len());
@@ -55,7 +55,7 @@ impl Patcher {
         }
         for (patch, step) in patches.iter().zip(steps) {
             outcome.record(self.apply_one(patch, step).await);
-            if outcome.is_hopeless() {
+            if outcome.is_over() {
                 break;
             }
         }

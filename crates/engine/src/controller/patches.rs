@@ -7,14 +7,17 @@ use crate::hook::object_patch::{ObjectPatch, Operation, Propagation, Target};
 use crate::hook::reconcile::ObjectKind;
 use crate::hook::snapshot::Key;
 
-/// Returns the server-side apply of a child. Fields are taken over that others changed.
+/// Returns the server-side apply of a child. Fields are taken over that others changed. Children come in order: those behind one
+/// that is refused are left.
 pub(super) fn apply(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
-    patch(kind, key, None, Operation::Apply { object, force: true })
+    let patch = patch(kind, key, None, Operation::Apply { object, force: true });
+    ObjectPatch { holds_rest: true, ..patch }
 }
 
 /// Returns what makes a child that is not seen. What is there in its place is touched only if it names the same parent.
 pub(super) fn make(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
-    patch(kind, key, None, Operation::ApplyChild { object })
+    let patch = patch(kind, key, None, Operation::ApplyChild { object });
+    ObjectPatch { holds_rest: true, ..patch }
 }
 
 /// Returns the deletion of a child. It is not waited for.
@@ -56,5 +59,11 @@ fn patch(kind: &ObjectKind, key: &Key, subresource: Option<String>, operation: O
         name: key.name.to_string(),
         subresource,
     };
-    ObjectPatch { target, operation, ignore_missing_object: false, ignore_hook_error: false }
+    ObjectPatch {
+        target,
+        operation,
+        ignore_missing_object: false,
+        ignore_hook_error: false,
+        holds_rest: false,
+    }
 }

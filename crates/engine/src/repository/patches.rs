@@ -78,6 +78,7 @@ impl Change {
             operation: self.operation,
             ignore_missing_object: may_be_gone,
             ignore_hook_error: false,
+            holds_rest: false,
         };
         let author = PatchAuthor::Repository(author.clone());
         let patches = Arc::from([patch]);

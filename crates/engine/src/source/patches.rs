@@ -96,8 +96,13 @@ fn patch_of(
         name: key.name.to_string(),
         subresource,
     };
-    let patch =
-        ObjectPatch { target, operation, ignore_missing_object: may_be_gone, ignore_hook_error: false };
+    let patch = ObjectPatch {
+        target,
+        operation,
+        ignore_missing_object: may_be_gone,
+        ignore_hook_error: false,
+        holds_rest: false,
+    };
     let author = PatchAuthor::Source(author.clone());
     (run, Effect::PatchObjects { run, author, patches: Arc::from([patch]) })
 }

@@ -306,6 +306,9 @@ impl ControlPlane {
                     _ => FailureKind::Cluster,
                 };
                 outcome = Err(Failure::new(kind, text));
+                if patch.holds_rest {
+                    break;
+                }
             }
         }
         self.come(3, Coming::Event(Event::ObjectsPatched { run, outcome }));
@@ -339,9 +342,12 @@ impl ControlPlane {
             (Operation::Delete(_), known) => {
                 self.log.push(format!("delete {} {key}", target.kind));
                 let Some(known) = known else { return Ok(()) };
-                // One in another namespace than its parent has no owner.
-                if let Some(parent) = known["metadata"]["ownerReferences"][0]["name"].as_str() {
-                    let parent = Key::new(&key.namespace, parent);
+                // One in another namespace than its parent names it.
+                let far = known["metadata"]["annotations"]["addon-operator.io/owned-by"].as_str();
+                let far = far.and_then(|parent| parent.strip_prefix("Site.example.com/")?.split_once('/'));
+                let near = known["metadata"]["ownerReferences"][0]["name"].as_str();
+                if let Some((namespace, parent)) = far.or(near.map(|parent| (&*key.namespace, parent))) {
+                    let parent = Key::new(namespace, parent);
                     let is_wanted = self.wanted.get(&parent).is_some_and(|names| names.contains(&*key.name));
                     // A Service is recreated.
                     assert!(

@@ -470,6 +470,62 @@ fn what_is_there_without_being_a_child_is_not_taken_and_a_child_without_its_labe
 }
 
 #[test]
+fn children_come_in_order_and_those_behind_one_that_is_refused_wait_for_it() {
+    let mut plane = started();
+    let map = ("ConfigMap".to_owned(), Key::new("ns", "y"));
+    let foreign =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "y", "namespace": "ns"}});
+    plane.put(&map, foreign);
+    site(&mut plane, "a", json!({"maps": ["x", "y", "z"], "text": "1"}));
+    plane.run_for(60);
+    assert_eq!(plane.children("a"), ["x"]);
+    plane.delete("ConfigMap", &map.1);
+    let told = plane.run_for(600);
+    let made: Vec<&String> = told.iter().filter(|line| line.starts_with("apply")).collect();
+    assert_eq!(made, ["apply ConfigMap ns/y", "apply ConfigMap ns/z"]);
+    // What changes is changed in order, too.
+    plane.refusals.extend([Some("refused")]);
+    site(&mut plane, "a", json!({"maps": ["x", "y", "z"], "text": "2"}));
+    plane.run_for(2);
+    let texts = |plane: &ControlPlane| {
+        ["x", "y", "z"].map(|name| plane.get("ConfigMap", name).unwrap()["spec"]["text"].clone())
+    };
+    assert_eq!(texts(&plane), ["1", "1", "1"]);
+    plane.run_for(60);
+    assert_eq!(texts(&plane), ["2", "2", "2"]);
+}
+
+#[test]
+fn many_changes_of_an_object_while_its_hook_runs_are_one_more_run() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"text": "1"}));
+    plane.run_for_millis(4);
+    for number in 2..6 {
+        site(&mut plane, "a", json!({"text": number.to_string()}));
+        plane.run_for_millis(1);
+    }
+    let told = plane.run_for(10);
+    // One ran already, so one more is to come, with what is so now.
+    assert_eq!(told.iter().filter(|line| *line == "Reconcile ns/a").count(), 1, "{told:#?}");
+    let status = &plane.get("Site", "a").unwrap()["status"];
+    assert_eq!(status["observedGeneration"], plane.get("Site", "a").unwrap()["metadata"]["generation"]);
+}
+
+#[test]
+fn an_empty_list_removes_all_children_of_a_living_object() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x", "y"], "services": ["s"], "text": "1"}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"maps": [], "services": []}));
+    let told = plane.run_for(10);
+    let deleted: Vec<&String> = told.iter().filter(|line| line.starts_with("delete")).collect();
+    assert_eq!(deleted, ["delete Service ns/s", "delete ConfigMap ns/y", "delete ConfigMap ns/x"]);
+    assert_eq!(plane.children("a"), [""; 0]);
+}
+
+#[test]
 fn what_the_api_server_refuses_is_tried_again() {
     let mut plane = started();
     plane.refusals.push_back(None);

@@ -1,5 +1,6 @@
 //! Random lives of objects whose controller is a hook: edits by others, refused writes, lost answers, failures of the hook,
-//! deletions, kinds that go and come, broken watches and restarts at any moment.
+//! deletions, kinds that go and come, broken watches and restarts at any moment. Some have children in another namespace, too, and
+//! follow related objects.
 //!
 //! While they live (`ControlPlane`): no key runs twice at once, no child that its parent wants is deleted, no object is let go
 //! before its hook said that it is finalized, and none is finalized after that. At rest all is as the hook said.
@@ -18,29 +19,56 @@ const FAILED_ONCE: [u64; 5] = [1113, 3078, 4204, 5846, 7391];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// Returns a controller of which some children wake their object only when their spec changes, or always.
-fn config(concurrency: u64, is_filtered: bool) -> String {
+fn config(concurrency: u64, is_filtered: bool, is_wide: bool) -> String {
     let filter = if is_filtered { ", jqFilter: .spec" } else { "" };
+    let related = if is_wide {
+        ", related: [{name: teams, apiVersion: v1, kind: Team, parentLabel: example.com/site}]"
+    } else {
+        ""
+    };
     format!(
         "reconcile: [{{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, concurrency: {concurrency}, \
-         children: [{{apiVersion: v1, kind: ConfigMap{filter}}}, {{apiVersion: v1, kind: Service, update: Recreate}}]}}]"
+         children: [{{apiVersion: v1, kind: ConfigMap{filter}}}, {{apiVersion: v1, kind: Service, update: Recreate}}]{related}}}]"
     )
+}
+
+/// Makes a ConfigMap in another namespace of each name in `spec.far` as well, and says what its Teams say.
+fn wide(context: &Value) -> Result<Value, &'static str> {
+    let mut result = sites(context)?;
+    let spec = &context["object"]["spec"];
+    let far = spec["far"].as_array().into_iter().flatten().map(|name| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "far"}, "spec": {"text": spec["text"]}})
+    });
+    if let Some(children) =
+        result.get_mut("children").and_then(Value::as_array_mut).filter(|_| context["type"] == "Reconcile")
+    {
+        children.extend(far);
+    }
+    if let Some(status) = result.get_mut("status").and_then(Value::as_object_mut) {
+        let teams = context["related"]["teams"].as_object().unwrap();
+        status.insert("teams".to_owned(), teams.values().map(|team| team["spec"].clone()).collect());
+    }
+    Ok(result)
 }
 
 struct Life {
     plane: ControlPlane,
     random: Random,
+    /// Whether there are children in another namespace, and related objects.
+    is_wide: bool,
 }
 
 impl Life {
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         // None of those that failed once is among these.
-        let is_filtered = matches!(seed % 5, 0 | 2);
-        let files = files().global_hook("site.sh", &config(1 + random.below(3), is_filtered));
-        let mut plane = ControlPlane::new(&files, sites);
+        let (is_filtered, is_wide) = (matches!(seed % 5, 0 | 2), matches!(seed % 7, 2 | 3));
+        let config = config(1 + random.below(3), is_filtered, is_wide);
+        let files = files().global_hook("site.sh", &config);
+        let mut plane = ControlPlane::new(&files, if is_wide { wide } else { sites });
         plane.random = Some(Random(seed ^ 0x5eed));
         plane.run_for(1);
-        Self { plane, random }
+        Self { plane, random, is_wide }
     }
 
     fn chance(&mut self, of: u64) -> bool {
@@ -61,7 +89,9 @@ impl Life {
             names
         };
         let (maps, services) = (names('m'), names('s'));
+        let far = self.is_wide.then(|| names('f'));
         let mut spec = json!({"maps": maps, "services": services, "text": self.random.below(3).to_string()});
+        spec.as_object_mut().unwrap().extend(far.map(|far| ("far".to_owned(), far.into())));
         for (field, of) in [("fails", 8), ("keeps", 8), ("orderly", 2)] {
             spec[field] = self.chance(of).into();
         }
@@ -73,8 +103,9 @@ impl Life {
 
     /// Draws one of the children that there are.
     fn child(&mut self) -> Option<(String, Key)> {
+        let is_child = |kind: &str| !["Site", "Team"].contains(&kind);
         let children: Vec<_> =
-            self.plane.objects.keys().filter(|(kind, _)| kind != "Site").cloned().collect();
+            self.plane.objects.keys().filter(|(kind, _)| is_child(kind)).cloned().collect();
         let count = u64::try_from(children.len()).unwrap();
         if count == 0 {
             return None;
@@ -91,7 +122,7 @@ impl Life {
     fn act(&mut self) {
         let name = self.site();
         let site = ("Site".to_owned(), Key::new("ns", name));
-        match self.random.below(15) {
+        match self.random.below(if self.is_wide { 18 } else { 15 }) {
             0..=3 => {
                 let spec = self.spec(name);
                 let new = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": name, "namespace": "ns"}});
@@ -133,6 +164,18 @@ impl Life {
                 let refusal = [None, Some("refused"), Some(LOST)];
                 let drawn = usize::try_from(self.random.below(3)).unwrap();
                 self.plane.refusals.push_back(refusal[drawn]);
+            }
+            15 | 16 => {
+                let team = ("Team".to_owned(), Key::new("ns", &format!("t{}", self.random.below(3))));
+                let spec = self.random.below(9);
+                let known = self.plane.objects.get(&team).map(|known| known["metadata"]["uid"].clone());
+                let object = json!({"spec": spec, "metadata": {
+                    "name": &*team.1.name, "namespace": "ns", "labels": {"example.com/site": name}, "uid": known}});
+                self.plane.put(&team, object);
+            }
+            17 => {
+                let team = Key::new("ns", &format!("t{}", self.random.below(3)));
+                self.plane.delete("Team", &team);
             }
             13 if self.chance(3) => self.plane.restart(),
             13 => self.plane.relist(),
@@ -179,16 +222,30 @@ impl Life {
                 let names = object["spec"][field].as_array().unwrap();
                 expected.extend(names.iter().map(|name| (kind, name.as_str().unwrap(), text)));
             }
+            let far = object["spec"]["far"].as_array().into_iter().flatten();
+            expected.extend(far.map(|name| ("ConfigMap", name.as_str().unwrap(), text)));
             assert_eq!(object["status"]["children"], expected.len() - before, "seed {seed}: {key}");
+            if self.is_wide {
+                let teams = self.plane.objects.iter().filter(|((kind, _), _)| kind == "Team");
+                let teams =
+                    teams.filter(|(_, team)| team["metadata"]["labels"]["example.com/site"] == *key.name);
+                let said: Value = teams.map(|(_, team)| team["spec"].clone()).collect();
+                assert_eq!(object["status"]["teams"], said, "seed {seed}: {key}");
+            }
         }
         expected.sort_unstable();
-        let all = self.plane.objects.iter().filter(|((kind, _), _)| kind != "Site");
-        let found: Vec<_> = all
-            .filter(|((_, key), _)| !kept.iter().any(|site| key.name.starts_with(*site)))
+        let all =
+            self.plane.objects.iter().filter(|((kind, _), _)| !["Site", "Team"].contains(&kind.as_str()));
+        // Who takes the finalizer away leaves what is in another namespace behind, until there is an object of that name again.
+        let is_left =
+            |key: &Key| &*key.namespace == "far" && self.plane.get("Site", &key.name[..1]).is_none();
+        let mut found: Vec<_> = all
+            .filter(|((_, key), _)| !kept.iter().any(|site| key.name.starts_with(*site)) && !is_left(key))
             .map(|((kind, key), object)| {
                 (kind.as_str(), &*key.name, object["spec"]["text"].as_str().unwrap())
             })
             .collect();
+        found.sort_unstable();
         assert_eq!(found, expected, "seed {seed}");
     }
 }

@@ -128,7 +128,7 @@ impl Reader {
                 self.check_target(&target);
             }
         }
-        Some(ObjectPatch { target, operation, ignore_missing_object, ignore_hook_error })
+        Some(ObjectPatch { target, operation, ignore_missing_object, ignore_hook_error, holds_rest: false })
     }
 
     fn create(&mut self, existing: Existing) -> Option<Operation> {

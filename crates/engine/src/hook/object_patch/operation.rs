@@ -15,6 +15,8 @@ pub struct ObjectPatch {
     pub ignore_missing_object: bool,
     /// Whether it is carried out although the hook failed, if it patches the status.
     pub ignore_hook_error: bool,
+    /// Whether what is behind it is left if it fails.
+    pub holds_rest: bool,
 }
 
 /// The address of an object.
