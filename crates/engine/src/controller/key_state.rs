@@ -7,7 +7,7 @@ use values::Checksum;
 
 use super::identity::ChildKey;
 use super::remark::Remark;
-use super::turns::Turns;
+use super::turns::{ChildChange, Turns};
 use crate::catalog::Hook;
 use crate::configuration::Prepared;
 use crate::effect::ValuesInput;
@@ -80,7 +80,7 @@ pub(super) enum Pass {
     /// What it wrote into other files is carried out.
     Carrying(Box<Process>, Wanted, Carrying),
     /// Its children are being applied: these, once that has begun.
-    Applying(Wanted, BTreeSet<ChildKey>),
+    Applying(Wanted, Vec<ChildChange>),
     /// The status is being written.
     Status(Wanted, (Checksum, Checksum)),
     /// Children are being deleted, one after the other.

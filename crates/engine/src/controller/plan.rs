@@ -10,7 +10,7 @@ use super::index::Reference;
 use super::key_state::{Attempt, KeyState};
 use super::observed::{APPLIED, Metadata, ORDER, checksum, value};
 use super::patches;
-use super::turns::Turns;
+use super::turns::ChildChange;
 use super::watch::Watch;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::object_patch::ObjectPatch;
@@ -54,24 +54,6 @@ pub(super) struct Plan {
     pub(super) attempts: BTreeMap<ChildKey, Attempt>,
     /// What becomes of which child.
     pub(super) changes: Vec<ChildChange>,
-}
-
-/// What becomes of a child.
-#[derive(Debug)]
-pub(super) enum ChildChange {
-    Made(ChildKey),
-    /// It is changed, in this place if that is asked for.
-    Changed(ChildKey, Option<String>),
-}
-
-impl ChildChange {
-    /// Records it as a turn.
-    pub(super) fn count_in(&self, turns: &mut Turns) {
-        match self {
-            Self::Made(child) => turns.made(child),
-            Self::Changed(child, place) => turns.changed(child, place.as_ref()),
-        }
-    }
 }
 
 impl Parent<'_> {

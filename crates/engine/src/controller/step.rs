@@ -12,6 +12,7 @@ use super::observed::{checksum, value};
 use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
 use super::progress::{Go, failed, not_applied};
 use super::single::Controller;
+use super::turns::ChildChange;
 use super::{patches, status};
 use crate::binding::timeout;
 use crate::catalog::Hook;
@@ -282,7 +283,7 @@ impl Controller {
                 self.report(around, &process, usage, HookEnd::Success);
                 around.aftermath.values_changed |= changed;
                 around.aftermath.flags_changed |= flags_changed;
-                Go::On(Pass::Applying(wanted, BTreeSet::new()))
+                Go::On(Pass::Applying(wanted, Vec::new()))
             }
         }
     }
@@ -299,13 +300,20 @@ impl Controller {
         around: &mut Surroundings<'_, '_>,
         key: &Key,
         wanted: Wanted,
-        tried: &BTreeSet<ChildKey>,
+        tried: &[ChildChange],
         answer: Option<Answer>,
     ) -> Go {
         let is_answered = answer.is_some();
         let failure = failed(answer);
-        if let Some(state) = self.keys.get_mut(key).filter(|_| failure.is_some()) {
-            state.attempts.retain(|child, _| !tried.contains(child));
+        if let Some(state) = self.keys.get_mut(key).filter(|_| is_answered) {
+            if failure.is_some() {
+                for change in tried {
+                    state.attempts.remove(change.child());
+                }
+            } else {
+                // What was refused is tried again, and goes round in no circle.
+                tried.iter().for_each(|change| change.count_in(&mut state.turns));
+            }
         }
         if !self.is_same(key, &wanted) {
             return Go::On(Pass::Idle);
@@ -322,13 +330,11 @@ impl Controller {
             Ok(plan) if plan.patches.is_empty() => self.status(around, key, wanted),
             Ok(plan) => {
                 let step = self.write(around.lower.cx, plan.patches);
-                let tried = plan.attempts.keys().cloned().collect();
                 // The watch may tell of the write, and of what others make of it, before the write is answered.
                 if let Some(state) = self.keys.get_mut(key) {
                     state.attempts.extend(plan.attempts);
-                    plan.changes.iter().for_each(|change| change.count_in(&mut state.turns));
                 }
-                Go::Stop(Pass::Applying(wanted, tried), step)
+                Go::Stop(Pass::Applying(wanted, plan.changes), step)
             }
         }
     }

@@ -51,6 +51,31 @@ pub(super) enum What {
     Swap(ChildKey, ChildKey),
 }
 
+/// What becomes of a child.
+#[derive(Debug)]
+pub(super) enum ChildChange {
+    Made(ChildKey),
+    /// It is changed, in this place if that is asked for.
+    Changed(ChildKey, Option<String>),
+}
+
+impl ChildChange {
+    /// Returns of which child it is.
+    pub(super) fn child(&self) -> &ChildKey {
+        match self {
+            Self::Made(child) | Self::Changed(child, _) => child,
+        }
+    }
+
+    /// Records it as a turn.
+    pub(super) fn count_in(&self, turns: &mut Turns) {
+        match self {
+            Self::Made(child) => turns.made(child),
+            Self::Changed(child, place) => turns.changed(child, place.as_ref()),
+        }
+    }
+}
+
 impl Turns {
     /// Begins to look at an object of this generation, after the run before.
     pub(super) fn look(&mut self, generation: i64) {

@@ -91,6 +91,21 @@ fn a_hook_that_makes_another_child_each_time_is_slowed_down() {
 }
 
 #[test]
+fn a_child_that_is_refused_for_hours_is_a_failure_and_no_circle() {
+    #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
+    fn hook(_: &Value) -> Result<Value, &'static str> {
+        Ok(json!({"children": [map("x", "1"), map("y", "1")]}))
+    }
+    let mut plane = started(&controller(), hook);
+    plane.put(&("ConfigMap".to_owned(), Key::new("ns", "x")), map("x", "theirs"));
+    site(&mut plane, "a", json!({}));
+    let told = plane.run_for(6 * 3_600);
+    assert!(runs(&told) > 2 * 20, "{}", runs(&told));
+    assert_eq!(reasons(&plane), ["ReconcileFailed"]);
+    assert!(shown(&plane).contains("Site ns/a is not as its controller says for "), "{}", shown(&plane));
+}
+
+#[test]
 fn a_hook_that_follows_what_others_change_is_not_slowed_down() {
     #[expect(clippy::unnecessary_wraps, reason = "it is a hook, and hooks may fail")]
     fn hook(context: &Value) -> Result<Value, &'static str> {
