@@ -30,49 +30,48 @@ CONFIG
 
 __on_reconcile::hosted-cluster() {
   reconcile::jq --slurpfile values "${VALUES_PATH}" "$(< "${HOOK_DIR}/../lib/hosted-cluster.jq")"'
-    [{apiVersion: "v1", kind: "Namespace", metadata: {name: $space, labels: {"hypershift.openshift.io/hosted-control-plane": "true"}}},
-       ($secrets[] as [$field, $copy] | $context.related.secrets[$spec[$field].name] | select(.)
-        | child("v1"; "Secret"; $copy) + {type, data} | .metadata.namespace = $space),
-       (within("apps/v1"; "Deployment"; "control-plane-operator", "cluster-api", "capi-provider") | operates),
-       (within("cluster.x-k8s.io/v1alpha4"; "Cluster"; $infra) | .spec = {
-          controlPlaneRef: {apiVersion: $api, kind: "HostedControlPlane", name: $name, namespace: $space},
-          infrastructureRef: {apiVersion: $api, kind: "ExternalInfraCluster", name: $name, namespace: $space}}),
-       (within($api; "HostedControlPlane", "ExternalInfraCluster"; $name)
-        | .metadata.labels = {"cluster.x-k8s.io/cluster-name": $infra, "hypershift.openshift.io/infrastructure": $name}
-        | .spec = if .kind == "HostedControlPlane" then {releaseImage: $spec.release.image, infraID: $infra, platform: ($spec.platform // {})}
-            + ($spec.networking // {}) + ([$secrets[] | {(.[0]): {name: .[1]}}] | add // {})
-          else {region: ([$spec.platform[]?.region] | first // ""), computeReplicas: $spec.initialComputeReplicas} end),
-       # The first pool is made once: who deletes it wants none.
-       (child($api; "NodePool"; $name) | .metadata.annotations = {"hypershift.openshift.io/cluster": $name}
-        | .spec = {clusterName: $name, nodeCount: $spec.initialComputeReplicas, platform: (($spec.platform // {}) | map_values(.nodePoolDefaults // {}))}
-        | select($spec.initialComputeReplicas > 0 and (living or ($status.initialNodePool | not)))),
-       ($context.related.kubeconfigs["\($space)/admin-kubeconfig"] | select(.) | child("v1"; "Secret"; "\($name)-admin-kubeconfig") + {type, data})] as $all
-    | [("Cluster", "HostedControlPlane") as $kind | [$all[] | select(.kind == $kind) | living.status] | first // {}] as [$cluster, $plane]
-    | ($cluster.controlPlaneReady == true and $cluster.infrastructureReady == true) as $ready | .children.Namespace[$space].metadata as $its
-    | ([$plane.conditions[]? | select(.type == "Available" and .status != "True")] | first) as $why
-    | if .type == "Finalize" then
-        # Machines outlive neither their pools nor the operators that remove them.
-        first((("NodePool", "Cluster", "HostedControlPlane") as $kind | select(any($all[]; .kind == $kind and living)
-          or ($kind == "NodePool" and $context.related.pools != {})) | $kind), null) as $stage
-        # Pools that people made go first, too.
-        | (if $stage == null then {finalized: true} else {children: [$all[] | select(living and .kind != $stage)], conditions: [lacks("Deleting"; "the end of \($stage)")]} end),
-          ($context.related.pools[] | gone)
+    if .type == "Finalize" then
+        # Machines outlive neither their pools, also those that people made, nor the operators that remove them. The rest goes by itself.
+        first($pools[], $cluster // empty, null) as $next
+        | if $next then {conditions: [lacks("Deleting"; "the end of \($next.kind) \($next.metadata.name)")]}
+          else {finalized: true, conditions: [lacks("Deleting"; "the end of Namespace \($space)")]} end,
+          (if $pools != {} then $pools[] else $next // empty end | select(.metadata.deletionTimestamp == null) | gone)
       elif $pause > 0 then {conditions: [condition("ReconciliationActive"; false; "Paused"; "until \($spec.pausedUntil)")],
         requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end)}
       elif $wrong then {conditions: [condition("ValidConfiguration"; false; $wrong[0]; $wrong[1]), (valid | select(.type == "ReconciliationActive")),
         condition(if $status.ready then empty else "Available" end; false; $wrong[0]; $wrong[1])]}
       elif $spec.infraID and $given != $infra then {conditions: [valid, lacks("WaitingForInfrastructure"; "infraID \($infra)")]}
-      elif $its.deletionTimestamp then {status: (($status // {}) + {ready: false} | del(.conditions)), conditions: [valid, lacks("NamespaceTerminating"; "the end of Namespace \($space)")]}
-      else {children: $all,
+      elif $its.deletionTimestamp then {status: ($status + {ready: false} | del(.conditions)),
+        conditions: [valid, lacks("NamespaceTerminating"; "the end of Namespace \($space)")]}
+      else {
+        children: [{apiVersion: "v1", kind: "Namespace", metadata: {name: $space, labels: {"hypershift.openshift.io/hosted-control-plane": "true"}}},
+          ($secrets[] as [$field, $copy] | $context.related.secrets[$spec[$field].name]
+            | child("v1"; "Secret"; $copy) + {type, data} | .metadata.namespace = $space),
+          (within("apps/v1"; "Deployment"; "control-plane-operator", "cluster-api", "capi-provider") | operates),
+          (within("cluster.x-k8s.io/v1alpha4"; "Cluster"; $infra) | .spec = {
+            controlPlaneRef: {apiVersion: $api, kind: "HostedControlPlane", name: $name, namespace: $space},
+            infrastructureRef: {apiVersion: $api, kind: "ExternalInfraCluster", name: $name, namespace: $space}}),
+          (within($api; "HostedControlPlane", "ExternalInfraCluster"; $name)
+            | .metadata.labels = {"cluster.x-k8s.io/cluster-name": $infra, "hypershift.openshift.io/infrastructure": $name}
+            | .spec = if .kind == "ExternalInfraCluster"
+                then {region: ([$spec.platform[]?.region] | first // ""), computeReplicas: $spec.initialComputeReplicas}
+                else {releaseImage: $spec.release.image, infraID: $infra, platform: ($spec.platform // {})}
+                  + ($spec.networking // {}) + ([$secrets[] | {(.[0]): {name: .[1]}}] | add // {}) end),
+          # The first pool is made once: who deletes it wants none.
+          (child($api; "NodePool"; $name) | .metadata.annotations = {"hypershift.openshift.io/cluster": $name}
+            | .spec = {clusterName: $name, nodeCount: $spec.initialComputeReplicas, platform: ($spec.platform // {} | map_values(.nodePoolDefaults // {}))}
+            | select($spec.initialComputeReplicas > 0 and ($living["NodePool.hypershift.openshift.io"] != {} or ($status.initialNodePool | not)))),
+          ($kubeconfig | select(.) | child("v1"; "Secret"; "\($name)-admin-kubeconfig") + {type, data})],
         status: ({ready: $ready, infraID: $infra, namespace: $space,
             initialNodePool: ($spec.initialComputeReplicas > 0 or $status.initialNodePool == true),
-            version: {desired: {image: $spec.release.image}, history: ($status.version.history | rolled($ready and $plane.version == $release.version))}}
-          + if any($all[]; .metadata.name == "\($name)-admin-kubeconfig") then {kubeconfig: {name: "\($name)-admin-kubeconfig"}} else {} end),
+            version: {desired: {image: $spec.release.image}, history: ($status.version.history | rolled($rolled_out))}}
+          + if $kubeconfig then {kubeconfig: {name: "\($name)-admin-kubeconfig"}} else {} end),
         conditions: [valid, (if $ready then condition("Available"; true; "AsExpected"; "")
-            elif $its == null then lacks("WaitingForNamespace"; "Namespace \($space)")
-            elif $plane.ready then lacks("WaitingForInfrastructure"; "ExternalInfraCluster \($name)")
-            else lacks($why.reason // "WaitingForControlPlane"; $why.message // "HostedControlPlane \($name)") end),
-          condition("Progressing"; ($ready and $plane.version == $release.version) | not; "AsExpected"; "")]} end'
+          elif $its == null then lacks("WaitingForNamespace"; "Namespace \($space)")
+          elif $plane.ready then lacks("WaitingForInfrastructure"; "ExternalInfraCluster \($name)")
+          else "HostedControlPlane \($name)" as $it | first(($plane.conditions[]? | select(.type == "Available" and .status != "True")
+              | lacks(.reason; .message // $it)), lacks("WaitingForControlPlane"; $it)) end),
+          condition("Progressing"; $rolled_out | not; "AsExpected"; "")]} end'
 }
 
 hook::run "$@"

@@ -28,7 +28,7 @@ CONFIG
 __on_reconcile::node-pool() {
   reconcile::jq '
     ([.related.clusters[]] | first) as $cluster | ($cluster.status // {}) as $of | $object.metadata as $its
-    | "infrastructure.cluster.x-k8s.io/v1alpha4" as $infrastructure
+    | "infrastructure.cluster.x-k8s.io/v1alpha4" as $infrastructure | "SimMachineTemplate" as $kind
     | def member: .metadata += {namespace: $of.namespace, labels: {"cluster.x-k8s.io/cluster-name": $of.infraID},
         annotations: {"hypershift.openshift.io/nodePool": "\($its.namespace)/\($its.name)"}};
     if .type == "Finalize" then {finalized: true}
@@ -44,11 +44,11 @@ __on_reconcile::node-pool() {
       | (($living.status.readyReplicas // 0) == $object.spec.nodeCount and $living.status.template == $template) as $ready
       | {children: [
           (child("cluster.x-k8s.io/v1alpha4"; "MachineSet"; $set) | member | .spec = {clusterName: $of.infraID,
-            replicas: $object.spec.nodeCount, infrastructureRef: {apiVersion: $infrastructure, kind: "SimMachineTemplate", name: $template}}),
-          (child($infrastructure; "SimMachineTemplate"; $template) | member | .spec = $machine),
+            replicas: $object.spec.nodeCount, infrastructureRef: {apiVersion: $infrastructure, $kind, name: $template}}),
+          (child($infrastructure; $kind; $template) | member | .spec = $machine),
           # The one before stays as long as machines use it.
-          (.children["SimMachineTemplate.infrastructure.cluster.x-k8s.io"][]? | select(.metadata.name != $template and ($ready | not))
-            | . as $old | child($infrastructure; "SimMachineTemplate"; .metadata.name) | member | .spec = $old.spec)],
+          (owned[] | select(.kind != "MachineSet" and .metadata.name != $template and ($ready | not))
+            | . as $old | child($infrastructure; $old.kind; .metadata.name) | member | .spec = $old.spec)],
         status: {nodeCount: ($living.status.readyReplicas // 0)},
         conditions: [if $ready then condition("Ready"; true; "AsExpected"; "")
           else condition("Ready"; false; "WaitingForMachines"; "\($living.status.readyReplicas // 0) of \($object.spec.nodeCount)") end]}

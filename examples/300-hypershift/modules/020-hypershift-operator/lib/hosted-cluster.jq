@@ -7,18 +7,20 @@ $object.spec as $spec | $object.status as $status | $object.metadata.name as $na
 | ($spec.pausedUntil // "false" | if . == "true" then infinite else (try fromdateiso8601 catch 0) - now end) as $pause
 | [["pullSecret", "pull-secret"], ["sshKey", "ssh-key"], ["providerCreds", "provider-creds"] | select($spec[.[0]])] as $secrets
 | [$secrets[] | $spec[.[0]].name | select($context.related.secrets[.] == null)] as $missing
+| $context.children as $living | $living.Namespace[$space].metadata as $its
+| $living["Cluster.cluster.x-k8s.io"]["\($space)/\($infra)"] as $cluster
+| ($living["HostedControlPlane.hypershift.openshift.io"]["\($space)/\($name)"].status // {}) as $plane
+| ($living["NodePool.hypershift.openshift.io"] + $context.related.pools) as $pools
+| $context.related.kubeconfigs["\($space)/admin-kubeconfig"] as $kubeconfig
+| ($cluster.status | .controlPlaneReady == true and .infrastructureReady == true) as $ready
+| ($ready and $plane.version == $release.version) as $rolled_out
 | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
    elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
    elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
-   elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"]
-   else null end) as $wrong
-|
+   elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"] else null end) as $wrong |
 # An object in the namespace of the control plane, which names its cluster.
 def within($version; $kind; $named): child($version; $kind; $named)
   | .metadata += {namespace: $space, annotations: {"hypershift.openshift.io/cluster": "\($home)/\($name)"}};
-# A child as it is; nothing if it is not there.
-def living: . as $one | $context.children | to_entries[] | select(.key | split(".")[0] == $one.kind) | .value
-  | .[$one.metadata.name] // .["\($one.metadata.namespace)/\($one.metadata.name)"];
 # One of the operators of the control plane, of the release of its cluster.
 def operates: {app: .metadata.name} as $labels | .metadata.annotations["hypershift.openshift.io/release-image"] = $spec.release.image
   | (select(.metadata.name == "control-plane-operator") | .metadata.labels) = {"hypershift.openshift.io/control-plane": $name}

@@ -40,10 +40,8 @@ CONFIG
 
 __on_reconcile::hosted-control-plane() {
   reconcile::jq --slurpfile values "${VALUES_PATH}" "$(< "${HOOK_DIR}/../lib/components.jq")"'
-    [$components | to_entries[] | select(.value | up | not) | .key] as $down
-    | ($context.children.Service["kube-apiserver"].spec.clusterIP // "") as $host
-    | {host: $host, port: 6443} as $endpoint
-    | ($down == [] and $host != "") as $ready
+    [$components | to_entries[] | select(.value | up | not) | .key] as $down | ($context.children.Service["kube-apiserver"].spec.clusterIP // "") as $host
+    | {host: $host, port: 6443} as $endpoint | ($down == [] and $host != "") as $ready
     # Between two releases a component may be down for a moment.
     | ($ready or ($object.status.ready == true and $object.status.version != $release.version)) as $kept
     | [.related.operators[].metadata.annotations["hypershift.openshift.io/release-image"]] as $operators
@@ -56,12 +54,14 @@ __on_reconcile::hosted-control-plane() {
         # What is there stays; the first that is missing, or of another release, is made.
         children: ([(child("v1"; "Service"; "kube-apiserver") | .spec = {selector: {app: "kube-apiserver"}, ports: [{name: "https", port: 6443}]}),
             # What the config operator found in the hosted cluster.
-            (child("v1"; "ConfigMap"; "kube-controller-manager-ca-bundle") | .data = {"ca-bundle.crt": ([$context.related.authorities[].data["ca.crt"]] | add // "")})]
+            (child("v1"; "ConfigMap"; "kube-controller-manager-ca-bundle")
+              | .data = {"ca-bundle.crt": ([$context.related.authorities[].data["ca.crt"]] | add // "")})]
           + [$components | to_entries[] | (if .key <= ($down[0] // 4) then $release.image else .value | image end) as $image
               | select($image) | child("apps/v1"; "Deployment"; .value) | runs($image)]
           + if $kept then [(child("v1"; "Secret"; "admin-kubeconfig")
               | .metadata.annotations = {"hypershift.openshift.io/cluster": $its.annotations["hypershift.openshift.io/cluster"]}
-              | .stringData = {kubeconfig: "apiVersion: v1\nkind: Config\nclusters: [{name: hosted, cluster: {server: https://\($host):6443}}]\n"})] else [] end),
+              | .stringData.kubeconfig = "apiVersion: v1\nkind: Config\nclusters: [{name: hosted, cluster: {server: https://\($host):6443}}]\n")]
+            else [] end),
         status: ({ready: $kept}
           + if $ready then {version: $release.version, controlPlaneEndpoint: $endpoint, kubeConfig: {name: "admin-kubeconfig"}}
             else ($object.status // {} | del(.ready, .conditions, .observedGeneration)) end),

@@ -12,10 +12,26 @@ reconcile:
   finalizer: cluster.x-k8s.io/cluster
   queue: capi
   related:
-  - {name: planes, apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedControlPlane, parentLabel: cluster.x-k8s.io/cluster-name, jqFilter: "[.status.ready, .metadata.ownerReferences]"}
-  - {name: infrastructures, apiVersion: hypershift.openshift.io/v1alpha1, kind: ExternalInfraCluster, parentLabel: cluster.x-k8s.io/cluster-name, jqFilter: "[.status.ready, .metadata.ownerReferences]"}
-  - {name: sets, apiVersion: cluster.x-k8s.io/v1alpha4, kind: MachineSet, parentLabel: cluster.x-k8s.io/cluster-name, jqFilter: .metadata.ownerReferences}
-  - {name: templates, apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4, kind: SimMachineTemplate, parentLabel: cluster.x-k8s.io/cluster-name, jqFilter: .metadata.ownerReferences}
+  - name: planes
+    apiVersion: hypershift.openshift.io/v1alpha1
+    kind: HostedControlPlane
+    parentLabel: cluster.x-k8s.io/cluster-name
+    jqFilter: "[.status.ready, .metadata.ownerReferences]"
+  - name: infrastructures
+    apiVersion: hypershift.openshift.io/v1alpha1
+    kind: ExternalInfraCluster
+    parentLabel: cluster.x-k8s.io/cluster-name
+    jqFilter: "[.status.ready, .metadata.ownerReferences]"
+  - name: sets
+    apiVersion: cluster.x-k8s.io/v1alpha4
+    kind: MachineSet
+    parentLabel: cluster.x-k8s.io/cluster-name
+    jqFilter: .metadata.ownerReferences
+  - name: templates
+    apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4
+    kind: SimMachineTemplate
+    parentLabel: cluster.x-k8s.io/cluster-name
+    jqFilter: .metadata.ownerReferences
 CONFIG
 }
 

@@ -23,7 +23,9 @@ __on_reconcile::machine-set() {
     children: [range($spec.replicas) | child("cluster.x-k8s.io/v1alpha4"; "Machine"; "\($object.metadata.name)-\(.)")
       | .spec = {clusterName: $spec.clusterName, infrastructureRef: $spec.infrastructureRef}],
     status: {replicas: $spec.replicas, readyReplicas: ($running | length),
-      template: ([$running[].spec.infrastructureRef.name] | unique | if length == 1 then .[0] elif $spec.replicas == 0 then $spec.infrastructureRef.name else null end)}
+      # The template that all of them are of.
+      template: ([$running[].spec.infrastructureRef.name] | unique
+        | if length == 1 then .[0] elif $spec.replicas == 0 then $spec.infrastructureRef.name else null end)}
   } end'
 }
 

@@ -19,9 +19,10 @@ CONFIG
 
 __on_reconcile::machine() {
   reconcile::jq 'if .type == "Finalize" then {finalized: true} else {
-    children: [child("infrastructure.cluster.x-k8s.io/v1alpha4"; "SimMachine"; $object.metadata.name)
+    # Of the kind whose template it is.
+    children: [child("infrastructure.cluster.x-k8s.io/v1alpha4"; $object.spec.infrastructureRef.kind | rtrimstr("Template"); $object.metadata.name)
       | .spec = {template: $object.spec.infrastructureRef.name}],
-    status: {phase: (if .children["SimMachine.infrastructure.cluster.x-k8s.io"] == {} then "Provisioning" else "Running" end)}
+    status: {phase: (if owned == [] then "Provisioning" else "Running" end)}
   } end'
 }
 

@@ -19,19 +19,11 @@ CONFIG
 __on_reconcile::websites() {
   reconcile::jq '$object.metadata.name as $name | $object.spec as $spec | {website: $name} as $labels
   | if .type == "Finalize" then {finalized: true} else {
-    children: [
-      child("v1"; "ConfigMap"; $name) + {data: {"index.html": $spec.text}},
-      child("apps/v1"; "Deployment"; $name) + {spec: {
-        replicas: ($spec.replicas // 1), selector: {matchLabels: $labels},
-        template: {
-          metadata: {labels: $labels, annotations: {"checksum/page": ($spec.text | @base64)}},
-          spec: {
-            containers: [{name: "web", image: "nginx:1.27-alpine", volumeMounts: [{name: "page", mountPath: "/usr/share/nginx/html"}]}],
-            volumes: [{name: "page", configMap: {name: $name}}]
-          }
-        }
-      }}
-    ],
+    children: [child("v1"; "ConfigMap"; $name) + {data: {"index.html": $spec.text}},
+      child("apps/v1"; "Deployment"; $name) + {spec: {replicas: ($spec.replicas // 1), selector: {matchLabels: $labels}, template: {
+        metadata: {labels: $labels, annotations: {"checksum/page": ($spec.text | @base64)}},
+        spec: {volumes: [{name: "page", configMap: {name: $name}}], containers: [
+          {name: "web", image: "nginx:1.27-alpine", volumeMounts: [{name: "page", mountPath: "/usr/share/nginx/html"}]}]}}}}],
     status: {phase: (if ready("Deployment.apps") then "Ready" else "Deployed" end)}
   } end'
 }
