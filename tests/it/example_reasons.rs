@@ -1,12 +1,17 @@
 //! Hosted clusters as people see them: what each waits for, what `kubectl get` prints, the infraID that is made for one, and how many
 //! runs of hooks all of that takes.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use http::{Method, Request};
 use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::example_clusters::{CLUSTERS, POOLS, World, states};
-use crate::support::server::{get, until};
+use crate::support::files::{root, tracked_below};
+use crate::support::server::{get, until, until_asked};
 
 /// Returns the reasons of a condition in the order in which they came, each once in a row, with their messages.
 fn told(seen: &[Value], kind: &str) -> Vec<(String, String)> {
@@ -145,11 +150,71 @@ async fn what_kubectl_prints_of_a_cluster_tells_the_story() {
     operator.stop().await;
 }
 
+/// Returns the words of a text that this finds.
+fn words(pattern: &str, text: &str) -> BTreeSet<String> {
+    let pattern = regex::Regex::new(pattern).unwrap();
+    pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+#[test]
+fn each_reason_that_a_hook_gives_is_in_the_readme_and_in_a_test() {
+    let text = |path: &Path| fs::read_to_string(path).unwrap();
+    let of = |dir: &str, ends: &[&str]| -> String {
+        let dir = root().join(dir);
+        let files = tracked_below(&dir).filter(|path| {
+            path.extension().and_then(|end| end.to_str()).is_some_and(|end| ends.contains(&end))
+        });
+        files.map(text).collect()
+    };
+    let hooks = of("examples/300-hypershift/modules", &["sh", "jq"]);
+    let readme = text(&root().join("examples/300-hypershift/README.md"));
+    let (_, seen) = readme.split_once("\n## What a person sees\n").unwrap();
+    let table: String = seen
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter(|line| line.starts_with("| `"))
+        .collect();
+    let reasons = "\"((?:Waiting|Missing|Unknown)[A-Z][A-Za-z]+|[A-Za-z]+(?:TooLong|InUse|NotFound|Mismatch|Terminating|Expected)|Paused|Deleting)\"";
+    let (given, told) = (words(reasons, &hooks), words("`([A-Z][A-Za-z]+)`", &table));
+    assert_eq!(given, told, "what hooks say, and what the README says that they say");
+    // Those of the issue, and those that came with what can go wrong.
+    assert!(given.len() >= 17, "{given:?}");
+    let tests: Vec<String> =
+        vec![text(&root().join("examples/300-hypershift/hypershift.test.yaml")), of("tests/it", &["rs"])];
+    let untested: Vec<&String> =
+        given.iter().filter(|reason| !tests.iter().any(|text| text.contains(*reason))).collect();
+    assert_eq!(untested, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c14_a_cluster_that_is_paused_until_a_time_goes_on_by_itself_when_that_comes() {
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    world.kinds().await;
+    let seen = states(&world, "HostedCluster", "clusters").await;
+    // The time of the API server, which is ours.
+    let clock = world.post("/api/v1/namespaces", json!({"metadata": {"name": "clock"}})).await;
+    let now: jiff::Timestamp = clock["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+    let until = now + jiff::SignedDuration::from_secs(8);
+    world.create("demo", json!({"pausedUntil": until.to_string()})).await;
+    world.ready("demo").await;
+    let reasons = || told(&seen.lock().unwrap(), "ReconciliationActive");
+    crate::support::server::until("the end of the pause in the watch", || {
+        reasons().last().is_some_and(|last| last.0 == "AsExpected")
+    })
+    .await;
+    assert_eq!(reasons()[0], ("Paused".to_owned(), format!("until {until}")));
+    let space = get(&world.cluster.server, "/api/v1/namespaces/clusters-demo").await.unwrap();
+    let made: jiff::Timestamp = space["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+    assert!(made >= until, "{made}, {until}");
+    operator.stop().await;
+}
+
 /// How many runs of all controllers one cluster with a machine may take from its creation until it is ready. It takes 40 to 46.
 const RUNS: f64 = 55.0;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_becomes_ready_in_few_runs_of_hooks_and_then_nothing_runs() {
+async fn a_cluster_becomes_ready_in_few_runs_of_hooks() {
     let world = World::new().await;
     let operator = world.cluster.start(&[]).await;
     world.create("demo", json!({})).await;
@@ -168,5 +233,38 @@ async fn a_cluster_becomes_ready_in_few_runs_of_hooks_and_then_nothing_runs() {
         let of = runs(name).await;
         assert!(of <= most, "{of} runs of {name}");
     }
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_another_cluster_lives_nothing_runs_for_one_that_is_ready() {
+    let world = World::new().await;
+    let operator = world.cluster.start(&[]).await;
+    world.create("first", json!({})).await;
+    world.ready("first").await;
+    // Its kubeconfig is the last thing that it makes.
+    world.settled(&format!("{CLUSTERS}/first"), |cluster| !cluster["status"]["kubeconfig"].is_null()).await;
+    until_asked("the end of all work", async || world.is_idle(operator.port).await).await;
+    let journal = async || -> Value {
+        serde_json::from_str(&world.asked(operator.port, "/journal?output=json").await).unwrap()
+    };
+    // What was still to come for it has come when another one has lived.
+    world.begin("between", json!({})).await;
+    world.ready("between").await;
+    let last = journal().await["last"].as_u64().unwrap();
+    world.begin("second", json!({})).await;
+    world.ready("second").await;
+    let (mut others, mut ours) = (0, Vec::new());
+    for end in journal().await["ends"].as_array().unwrap() {
+        let title = end["title"].as_str().unwrap();
+        match title.contains("second") {
+            _ if end["number"].as_u64().unwrap() <= last => {}
+            true => others += 1,
+            false if title.contains("first") => ours.push(title.to_owned()),
+            false => {}
+        }
+    }
+    assert_eq!(ours, [""; 0]);
+    assert!(others >= 10, "{others} runs for the other one");
     operator.stop().await;
 }

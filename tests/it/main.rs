@@ -47,6 +47,7 @@ mod example_clusters;
 mod example_controllers;
 mod example_figures;
 mod example_kills;
+mod example_orders;
 mod example_reasons;
 mod example_restarts;
 mod example_rights;

@@ -1,7 +1,12 @@
 //! Controllers in bash: reconcile bindings, with real processes on the embedded API server.
 
+use addon_operator::app;
+use addon_operator::cluster::connect_in_process;
 use http::Method;
+use kube::client::Body;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tower::ServiceExt as _;
 
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::program::{Workspace, get as http_get, hook};
@@ -162,12 +167,7 @@ async fn a_website_that_fails_holds_up_no_other_one() {
     while !world.queue().await.contains("Website ops/broken:failures") {
         assert!(begun.elapsed() < crate::support::DEADLINE, "{}", world.queue().await);
     }
-    let told = "/api/v1/namespaces/ops/events";
-    let is_told = |events: &Value| {
-        let mut all = events["items"].as_array().into_iter().flatten();
-        all.any(|event| event["reason"] == "ReconcileFailed" && event["involvedObject"]["name"] == "broken")
-    };
-    world.settled(told, is_told).await;
+    told(&world, "broken", "ReconcileFailed", "").await;
     world.change("broken", json!({"spec": {"text": "Hello"}})).await;
     world.settled(&object("configmaps", "broken"), |map| map["data"]["text"] == "Hello").await;
     world.operator.stop().await;
@@ -180,13 +180,144 @@ if [[ "${1:-}" == "--config" ]]; then
   echo '{"configVersion": "v1", "reconcile": [{"name": "website", "apiVersion": "example.com/v1", "kind": "Website", "children": [{"apiVersion": "v1", "kind": "ConfigMap"}]}]}'
   exit 0
 fi
+jq -r '.[0].object.spec.patches // empty' "$BINDING_CONTEXT_PATH" > "$KUBERNETES_PATCH_PATH"
 jq -r '.[0].object.spec.result' "$BINDING_CONTEXT_PATH" > "$RECONCILE_RESULT_PATH"
 "#;
+
+/// Waits for an Event about a Website whose message has this text.
+async fn told(world: &World, name: &str, reason: &str, text: &str) {
+    let is_told = |events: &Value| {
+        let mut all = events["items"].as_array().into_iter().flatten();
+        all.any(|event| {
+            event["reason"] == reason
+                && event["involvedObject"]["name"] == name
+                && event["message"].as_str().is_some_and(|message| message.contains(text))
+        })
+    };
+    world.settled("/api/v1/namespaces/ops/events", is_told).await;
+}
+
+fn map(namespace: &str, name: &str, more: &Value) -> Value {
+    let mut map =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}});
+    map.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    map
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_hook_writes_into_other_files_is_done_before_its_children_are_made() {
+    let world = World::start(PUPPET).await;
+    let first = json!({"operation": "CreateIfNotExists", "object": map("ops", "first", &json!({}))});
+    let result = json!({"children": [map("ops", "second", &json!({}))]});
+    world.create("a", json!({"patches": first.to_string(), "result": result.to_string()})).await;
+    let second = world.settled(&object("configmaps", "second"), |map| !map.is_null()).await;
+    let first = get(&world.cluster.server, &object("configmaps", "first")).await.unwrap();
+    let version =
+        |map: &Value| -> u64 { map["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap() };
+    assert!(version(&first) < version(&second));
+    // What fails there keeps the children from being made.
+    let wrong = json!({"operation": "MergePatch", "kind": "ConfigMap", "namespace": "ops", "name": "nobody", "mergePatch": {"data": {}}});
+    let result = json!({"children": [map("ops", "third", &json!({}))]});
+    world.create("b", json!({"patches": wrong.to_string(), "result": result.to_string()})).await;
+    told(&world, "b", "ReconcileFailed", "nobody").await;
+    assert_eq!(get(&world.cluster.server, &object("configmaps", "third")).await, None);
+    world.operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_field_that_can_not_change_it_is_said_that_recreate_helps_and_it_does() {
+    let locked = |text: &str| {
+        let map = map("ops", "locked", &json!({"immutable": true, "data": {"text": text}}));
+        json!({"result": json!({"children": [map]}).to_string()})
+    };
+    let world = World::start(PUPPET).await;
+    world.create("a", locked("one")).await;
+    world.settled(&object("configmaps", "locked"), |map| map["data"]["text"] == "one").await;
+    world.change("a", json!({"spec": locked("two")})).await;
+    told(&world, "a", "ReconcileFailed", "update: Recreate").await;
+    let kept = get(&world.cluster.server, &object("configmaps", "locked")).await.unwrap();
+    assert_eq!(kept["data"]["text"], "one");
+    let World { cluster, operator } = world;
+    operator.stop().await;
+    let recreates =
+        PUPPET.replace(r#""kind": "ConfigMap"}"#, r#""kind": "ConfigMap", "update": "Recreate"}"#);
+    assert_ne!(recreates, PUPPET);
+    cluster.write("global-hooks/websites.sh", &recreates);
+    let operator = cluster.start(&[]).await;
+    let made = |map: &Value| map["data"]["text"] == "two" && map["immutable"] == true;
+    let begun = std::time::Instant::now();
+    while !get(&cluster.server, &object("configmaps", "locked")).await.is_some_and(|map| made(&map)) {
+        assert!(begun.elapsed() < crate::support::DEADLINE);
+        tokio::task::yield_now().await;
+    }
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_in_a_namespace_without_rights_is_refused_and_holds_up_no_other_object() {
+    const ACCOUNT: &str = "system:serviceaccount:ops:operator";
+    let cluster = Cluster::new().await;
+    cluster.write("global-hooks/websites.sh", PUPPET);
+    let server = cluster.server.clone();
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    ok(&server, Method::POST, crds, &crd()).await;
+    ok(&server, Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "closed"}})).await;
+    // It may see all, and write in one namespace.
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let bind = |kind: &str, role: &str| {
+        json!({
+            "metadata": {"name": role}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "ops"}],
+        })
+    };
+    let rule = |verbs: &Value| json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": verbs}]);
+    let sees = json!({"metadata": {"name": "sees"}, "rules": rule(&json!(["get", "list", "watch"]))});
+    let writes = json!({"metadata": {"name": "writes"}, "rules": rule(&json!(["*"]))});
+    ok(&server, Method::POST, &format!("{rbac}/clusterroles"), &sees).await;
+    ok(&server, Method::POST, &format!("{rbac}/clusterrolebindings"), &bind("ClusterRole", "sees")).await;
+    ok(&server, Method::POST, &format!("{rbac}/namespaces/ops/roles"), &writes).await;
+    ok(&server, Method::POST, &format!("{rbac}/namespaces/ops/rolebindings"), &bind("Role", "writes")).await;
+    let service = server.service().map_request(|request: http::Request<Body>| {
+        let (mut head, body) = request.into_parts();
+        head.headers.insert("impersonate-user", http::HeaderValue::from_static(ACCOUNT));
+        http::Request::from_parts(head, body)
+    });
+    let client = connect_in_process(service, "ops");
+    let (shutdown, ended) = watch::channel(false);
+    let running = tokio::spawn(app::run(cluster.around(client, false, ended, &[]), drop));
+    let site = |name: &str, namespace: &str| {
+        let result = json!({"children": [map(namespace, name, &json!({}))]}).to_string();
+        json!({"apiVersion": "example.com/v1", "kind": "Website", "metadata": {"name": name, "namespace": "ops"}, "spec": {"result": result}})
+    };
+    ok(&server, Method::POST, SITES, &site("forbidden", "closed")).await;
+    ok(&server, Method::POST, SITES, &site("allowed", "ops")).await;
+    let until = async |path: &str, fits: &dyn Fn(&Value) -> bool| {
+        let begun = std::time::Instant::now();
+        while !get(&server, path).await.is_some_and(|found| fits(&found)) {
+            assert!(begun.elapsed() < crate::support::DEADLINE, "{path}");
+            tokio::task::yield_now().await;
+        }
+    };
+    until(&object("configmaps", "allowed"), &|_| true).await;
+    let is_told = |events: &Value| {
+        let mut all = events["items"].as_array().into_iter().flatten();
+        all.any(|event| {
+            let message = event["message"].as_str().unwrap_or_default();
+            event["involvedObject"]["name"] == "forbidden"
+                && message.contains("cannot patch")
+                && message.contains("closed")
+        })
+    };
+    until("/api/v1/namespaces/ops/events", &is_told).await;
+    assert_eq!(get(&server, "/api/v1/namespaces/closed/configmaps/forbidden").await, None);
+    shutdown.send_replace(true);
+    running.await.unwrap().unwrap();
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_no_other_one() {
     let world = World::start(PUPPET).await;
-    let map = |namespace: &str, name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}});
+    let map = |namespace: &str, name: &str| map(namespace, name, &json!({}));
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "namespace": "ops"}});
     let foreign = map("ops", "foreign");
     ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/configmaps", &foreign).await;
@@ -207,15 +338,7 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
     world.create("good", json!({"result": json!({"children": [map("ops", "good")]}).to_string()})).await;
     world.settled(&object("configmaps", "good"), |map| !map.is_null()).await;
     for (name, _, message) in &wrong {
-        let is_told = |events: &Value| {
-            let mut all = events["items"].as_array().into_iter().flatten();
-            all.any(|event| {
-                event["reason"] == "ReconcileFailed"
-                    && event["involvedObject"]["name"] == *name
-                    && event["message"].as_str().is_some_and(|text| text.contains(message))
-            })
-        };
-        world.settled("/api/v1/namespaces/ops/events", is_told).await;
+        told(&world, name, "ReconcileFailed", message).await;
     }
     // A queue has one first task.
     for (path, what) in [
