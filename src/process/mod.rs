@@ -4,6 +4,7 @@
 //! started; what left the group is found through its parents. Its exit is
 //! seen through a pidfd, never by polling.
 
+mod child_signal;
 mod chroot;
 mod clock;
 mod control_group;

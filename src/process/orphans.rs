@@ -6,23 +6,21 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use super::child_signal::ChildSignals;
 use super::descendants::{Descendants, stat};
-use super::wait;
+use super::{child_signal, wait};
 
 /// The processes whose runs wait for them.
 static AWAITED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Whether an awaited process stands before the other ones that have ended, and what to tell when it was collected.
-static BLOCKED: AtomicBool = AtomicBool::new(false);
+/// Told when an awaited process was collected, and another one has ended.
 static COLLECTED: Notify = Notify::const_new();
 
 /// What descended from this process before it ran hooks.
@@ -45,12 +43,15 @@ impl Register {
     /// Records that a run waits for `pid`.
     pub(super) fn enter(mut self, pid: Pid) {
         self.0.insert(pid.as_raw_nonzero().get());
+        child_signal::ignore(pid);
     }
 
     /// Records that `pid` was collected.
     pub(super) fn leave(mut self, pid: Pid) {
         self.0.remove(&pid.as_raw_nonzero().get());
-        if BLOCKED.swap(false, Ordering::Relaxed) {
+        child_signal::heed(pid);
+        // Signals that come at the same time are one, and that may have been told of this process.
+        if wait::first_ended().is_some() {
             COLLECTED.notify_one();
         }
     }
@@ -68,13 +69,13 @@ pub fn adopt() -> io::Result<JoinHandle<()>> {
         earlier.find(rustix::process::getpid(), None);
         earlier
     });
-    let mut ended = signal(SignalKind::child())?;
+    let ended = ChildSignals::listen()?;
     Ok(tokio::spawn(async move {
         let mut collector = Collector::default();
         loop {
             let again = collector.collect();
             tokio::select! {
-                signal = ended.recv() => if signal.is_none() { return },
+                signal = ended.next() => if signal.is_err() { return },
                 () = COLLECTED.notified() => {}
                 () = sleep(again) => {}
             }
@@ -114,7 +115,7 @@ impl Collector {
             let register = Register::open();
             let Some(pid) = wait::first_ended() else { break };
             if register.0.contains(&pid.as_raw_nonzero().get()) {
-                BLOCKED.store(true, Ordering::Relaxed);
+                // Whoever waits for it looks for others behind it.
                 return None;
             }
             if !self.is_orphan(pid) {

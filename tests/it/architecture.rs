@@ -387,6 +387,7 @@ fn unsafe_code_stands_where_the_system_is_asked() {
     assert_eq!(
         found,
         [
+            "src/process/child_signal.rs",
             "src/process/chroot.rs",
             "src/process/clock.rs",
             "src/process/heap.rs",
