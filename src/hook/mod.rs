@@ -14,7 +14,7 @@ pub mod shell_framework;
 pub use error::ScratchError;
 pub use log::LogRules;
 pub use run::{HookRun, Hooks};
-pub use run_files::{Layout, RunFiles};
+pub use run_files::{InputWriter, Layout, RunFiles};
 pub use runner::{HookRunner, Ran};
 pub use scratch::Scratch;
 pub use script::ScriptRun;

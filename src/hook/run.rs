@@ -239,7 +239,7 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         (false, true) => &WEBHOOK_LAYOUT,
         (false, false) => &LAYOUT,
     };
-    let files = scratch.run(layout, || {
+    let mut files = scratch.run(layout, || {
         let (kind, module) = (kind(&run.hook.id), run.hook.id.scope.module());
         let scope = module.map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
         format!("{scope}.{kind}-hook-{}", safe_name(run.hook.id.name.as_str()))

@@ -7,27 +7,35 @@
 //! - Each run has another path. Who uses that of an earlier run finds nothing there.
 //! - Inputs are overwritten with zeros when their run is over, and outputs into which something was written are removed.
 //! - A directory is removed if a process of its run lives, if there is anything in it that was not there before, and if
-//!   a file in it is of another kind, has other rights or a second name, or if anybody has it open.
+//!   a file in it is of another kind, has other rights or a second name, or if anybody else has it open.
+//!
+//! The files stay open here as long as they are used again. Opening them anew for each step took longer than the steps.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek};
+use std::io::{self, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt as _, MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat, fstat, openat, unlinkat};
+use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, Stat, fstat, openat, seek};
 
 use super::error::ScratchError;
-use crate::process::is_open_nowhere_else;
+use crate::process::WatchedFile;
 
 /// How many directories wait for later runs of a kind: about as many as there are hooks at a time.
 const MOST_IDLE: usize = 16;
 
 /// Up to how many bytes an input is overwritten; a longer one is removed.
 const LONGEST_KEPT: u64 = 64 * 1024;
+
+/// What an input is overwritten with.
+static ZEROS: [u8; 4096] = [0; 4096];
+
+/// How many bytes of an input are held before they are written: most inputs are shorter.
+const BUFFER: usize = 8 * 1024;
 
 /// The names of the files of a kind of runs.
 #[derive(Debug)]
@@ -54,6 +62,8 @@ pub(super) struct RunDirectories {
     path: PathBuf,
     keep: bool,
     is_in_memory: bool,
+    /// The user of this process.
+    user: u32,
     next: AtomicU64,
     idle: Mutex<Vec<Directory>>,
 }
@@ -62,7 +72,8 @@ impl RunDirectories {
     /// Returns none yet, to be made below `path`. With `keep` the files stay when their run is over.
     pub(super) fn new(path: PathBuf, keep: bool) -> Self {
         let is_in_memory = rustix::fs::statfs(&path).is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC);
-        Self { path, keep, is_in_memory, next: AtomicU64::new(1), idle: Mutex::default() }
+        let user = rustix::process::geteuid().as_raw();
+        Self { path, keep, is_in_memory, user, next: AtomicU64::new(1), idle: Mutex::default() }
     }
 
     pub(super) const fn is_in_memory(&self) -> bool {
@@ -107,7 +118,16 @@ impl RunDirectories {
         };
         make().map_err(|source| ScratchError::Make { path: path.clone(), source })?;
         let label = if self.keep { label() } else { String::new() };
-        Ok(files(Directory { layout, path, kept: vec![None; layout.names().count()] }, label))
+        let kept = layout.names().map(|_| None).collect();
+        Ok(files(Directory { layout, path, opened: None, kept }, label))
+    }
+
+    /// Returns whether something belongs to this user, is of this type, and has these rights. A directory may have got the
+    /// bit for groups from the one above.
+    fn is_private(&self, found: &Stat, kind: FileType, rights: u32) -> bool {
+        FileType::from_raw_mode(found.st_mode) == kind
+            && found.st_mode & 0o777 == rights
+            && found.st_uid == self.user
     }
 
     /// Returns a path that was not returned before.
@@ -139,17 +159,87 @@ impl RunDirectories {
 struct Directory {
     layout: &'static Layout,
     path: PathBuf,
-    /// How long each file of the layout is that an earlier run left: inputs hold zeros, outputs are empty.
-    kept: Vec<Option<u64>>,
+    /// The directory itself, once it was looked into.
+    opened: Option<Opened>,
+    /// The files of the layout that are there. Between runs inputs hold zeros, and outputs are empty.
+    kept: Vec<Option<KeptFile>>,
+}
+
+/// A file that is used again.
+#[derive(Debug)]
+struct KeptFile {
+    /// The file, open for writing.
+    file: WatchedFile,
+    /// Its number.
+    inode: u64,
+    /// How long it is, as far as this process knows.
+    length: u64,
+}
+
+impl KeptFile {
+    /// Returns whether it has its name still, and nothing is in it.
+    fn is_empty(&self) -> bool {
+        fstat(&*self.file).is_ok_and(|found| found.st_nlink == 1 && found.st_size == 0)
+    }
+}
+
+/// A directory that is open.
+#[derive(Debug)]
+struct Opened {
+    directory: OwnedFd,
+    inode: u64,
 }
 
 impl Directory {
-    /// Returns whether its outputs are as they were left. Cleaners of /tmp remove what is old.
+    /// Returns whether its files are as they were left. Cleaners of /tmp remove what is old.
     fn is_untouched(&self) -> bool {
-        let kept = self.layout.names().zip(&self.kept).skip(self.layout.inputs.len());
-        kept.filter(|(_, length)| length.is_some()).all(|(name, _)| {
-            fs::symlink_metadata(self.path.join(name)).is_ok_and(|file| file.is_file() && file.len() == 0)
-        })
+        let (inputs, outputs) = self.kept.split_at(self.layout.inputs.len().min(self.kept.len()));
+        let is_there = |kept: &KeptFile| fstat(&*kept.file).is_ok_and(|found| found.st_nlink == 1);
+        let is_at_place = || {
+            let opened = self.opened.as_ref().map(|opened| opened.inode);
+            rustix::fs::lstat(&self.path).is_ok_and(|found| Some(found.st_ino) == opened)
+        };
+        inputs.iter().flatten().all(is_there)
+            && outputs.iter().flatten().all(KeptFile::is_empty)
+            && is_at_place()
+    }
+
+    /// Looks at what is in it, which is the directory `inode`. Files that are there in place of kept ones are opened.
+    ///
+    /// Returns nothing if there is anything that is not of its layout.
+    fn look(&mut self, inode: u64) -> Option<()> {
+        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let known = self.opened.take().filter(|opened| opened.inode == inode);
+        let opened = if let Some(opened) = known {
+            seek(&opened.directory, SeekFrom::Start(0)).ok()?;
+            opened
+        } else {
+            let flags = flags | OFlags::DIRECTORY | OFlags::RDONLY;
+            let directory = openat(rustix::fs::CWD, &self.path, flags, Mode::empty()).ok()?;
+            Opened { inode: fstat(&directory).ok()?.st_ino, directory }
+        };
+        let mut buffer = [MaybeUninit::uninit(); 2048];
+        let mut entries = RawDir::new(&opened.directory, &mut buffer);
+        let mut found: Vec<Option<KeptFile>> = self.layout.names().map(|_| None).collect();
+        while let Some(entry) = entries.next() {
+            let entry = entry.ok()?;
+            let name = match entry.file_name().to_str().ok()? {
+                "." | ".." => continue,
+                name => name,
+            };
+            let index = self.layout.position(name)?;
+            let kept = self.kept.get_mut(index)?.take().filter(|kept| kept.inode == entry.ino());
+            *found.get_mut(index)? = Some(if let Some(kept) = kept {
+                kept
+            } else {
+                let flags = flags | OFlags::NONBLOCK | OFlags::WRONLY;
+                let file = openat(&opened.directory, name, flags, Mode::empty()).ok()?;
+                KeptFile { file: WatchedFile::new(file.into()), inode: entry.ino(), length: 0 }
+            });
+        }
+        self.kept = found;
+        self.opened = Some(opened);
+        Some(())
     }
 }
 
@@ -159,6 +249,60 @@ pub struct RunFiles {
     all: Arc<RunDirectories>,
     directory: Directory,
     label: String,
+}
+
+/// Writes an input of a run, from its beginning on, wherever the file was written to before.
+///
+/// What it holds is on the stack: to take so much from the heap for each file makes the allocator tidy up each time.
+#[derive(Debug)]
+pub struct InputWriter<'f> {
+    file: &'f File,
+    /// How much was written.
+    at: u64,
+    held: [u8; BUFFER],
+    /// How much of that is to be written.
+    length: usize,
+}
+
+impl<'f> InputWriter<'f> {
+    fn new(file: &'f File) -> Self {
+        Self { file, at: 0, held: [0; BUFFER], length: 0 }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes all that is held, and returns how long the input is.
+    fn end(mut self) -> io::Result<u64> {
+        self.flush()?;
+        Ok(self.at)
+    }
+}
+
+impl io::Write for InputWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.held.len() - self.length {
+            self.flush()?;
+        }
+        if bytes.len() >= self.held.len() {
+            self.put(bytes)?;
+        } else if let Some(room) = self.held.get_mut(self.length..self.length + bytes.len()) {
+            room.copy_from_slice(bytes);
+            self.length += bytes.len();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let held = self.held.get(..self.length).unwrap_or_default();
+        self.file.write_all_at(held, self.at)?;
+        self.at += held.len() as u64;
+        self.length = 0;
+        Ok(())
+    }
 }
 
 impl RunFiles {
@@ -173,23 +317,20 @@ impl RunFiles {
     ///
     /// When the file can't be written.
     pub fn input(
-        &self,
+        &mut self,
         name: &str,
-        write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
+        write: impl FnOnce(&mut InputWriter<'_>) -> io::Result<()>,
     ) -> Result<PathBuf, ScratchError> {
         let path = self.path(name);
-        let (file, length) = match self.kept(name).map(|length| (reopen(&path), length)) {
-            Some((Ok(file), length)) => (file, length),
-            _ => (create(&path)?, 0),
-        };
-        let mut out = io::BufWriter::with_capacity(64 * 1024, file);
-        let end = |out: &mut io::BufWriter<File>| {
-            write(out)?;
-            let end = out.stream_position()?;
+        let kept = self.file(name, &path)?;
+        let written = || {
+            let mut out = InputWriter::new(&kept.file);
+            write(&mut out)?;
+            let end = out.end()?;
             // Never to nothing: a file that was once cut to nothing is written to the disk whenever it is closed.
-            if end < length { out.get_ref().set_len(end) } else { Ok(()) }
+            if end < kept.length { kept.file.set_len(end).map(|()| end) } else { Ok(end) }
         };
-        end(&mut out).map_err(|source| ScratchError::Write { path: path.clone(), source })?;
+        kept.length = written().map_err(|source| ScratchError::Write { path: path.clone(), source })?;
         Ok(path)
     }
 
@@ -198,11 +339,9 @@ impl RunFiles {
     /// # Errors
     ///
     /// When the file can't be made.
-    pub fn output(&self, name: &str) -> Result<PathBuf, ScratchError> {
+    pub fn output(&mut self, name: &str) -> Result<PathBuf, ScratchError> {
         let path = self.path(name);
-        if self.kept(name).is_none() {
-            create(&path)?;
-        }
+        self.file(name, &path)?;
         Ok(path)
     }
 
@@ -211,8 +350,13 @@ impl RunFiles {
         if left_running || self.all.keep || self.clean().is_none() {
             return;
         }
-        let Directory { layout, path, kept } = &mut self.directory;
-        let directory = Directory { layout, path: std::mem::take(path), kept: std::mem::take(kept) };
+        let Directory { layout, path, opened, kept } = &mut self.directory;
+        let directory = Directory {
+            layout,
+            path: std::mem::take(path),
+            opened: opened.take(),
+            kept: std::mem::take(kept),
+        };
         if let Some(directory) = self.all.put(directory) {
             self.directory = directory;
         }
@@ -225,63 +369,71 @@ impl RunFiles {
         self.directory.path.join(format!("{}-{name}", self.label))
     }
 
-    /// Returns how long the file is that is there from an earlier run.
-    fn kept(&self, name: &str) -> Option<u64> {
-        *self.directory.kept.get(self.directory.layout.position(name)?)?
+    /// Returns the file of the layout with this name and path. It is made if there is none.
+    fn file(&mut self, name: &str, path: &Path) -> Result<&mut KeptFile, ScratchError> {
+        let failed = |source| ScratchError::Write { path: path.to_owned(), source };
+        let index = self.directory.layout.position(name);
+        let slot = index.and_then(|index| self.directory.kept.get_mut(index));
+        let slot = slot.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let kept = if let Some(kept) = slot.take() {
+            kept
+        } else {
+            let file = create(path)?;
+            let inode = file.metadata().map_err(failed)?.ino();
+            KeptFile { file: WatchedFile::new(file), inode, length: 0 }
+        };
+        Ok(slot.insert(kept))
     }
 
     /// Makes the directory ready for another run. Returns nothing if it has to be removed.
     fn clean(&mut self) -> Option<()> {
-        let layout = self.directory.layout;
         // From now on nobody who knew the old path gets here.
         let path = self.all.next_path();
         fs::rename(&self.directory.path, &path).ok()?;
         self.directory.path = path;
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::RDONLY;
-        let opened = openat(rustix::fs::CWD, &self.directory.path, flags, Mode::empty()).ok()?;
-        is_private(&fstat(&opened).ok()?, FileType::Directory, 0o700).then_some(())?;
-        let mut is_there = vec![false; self.directory.kept.len()];
-        let mut buffer = [MaybeUninit::uninit(); 2048];
-        let mut entries = RawDir::new(&opened, &mut buffer);
-        while let Some(entry) = entries.next() {
-            match entry.ok()?.file_name().to_str().ok()? {
-                "." | ".." => {}
-                name => *is_there.get_mut(layout.position(name)?)? = true,
+        let found = rustix::fs::lstat(&self.directory.path).ok()?;
+        self.all.is_private(&found, FileType::Directory, 0o700).then_some(())?;
+        self.directory.look(found.st_ino)?;
+        for (index, name) in self.directory.layout.names().enumerate() {
+            let Some(kept) = self.directory.kept.get_mut(index)?.take() else { continue };
+            let longest = if index < self.directory.layout.inputs.len() { LONGEST_KEPT } else { 0 };
+            if let Cleared::Kept(kept) = self.clear(kept, name, longest)? {
+                *self.directory.kept.get_mut(index)? = Some(kept);
             }
-        }
-        for ((index, name), is_there) in layout.names().enumerate().zip(is_there) {
-            let longest = if index < layout.inputs.len() { LONGEST_KEPT } else { 0 };
-            let cleared = if is_there { self.clear(&opened, name, longest)? } else { Cleared::Gone };
-            *self.directory.kept.get_mut(index)? = match cleared {
-                Cleared::Gone => None,
-                Cleared::Kept { length } => Some(length),
-            };
         }
         Some(())
     }
 
-    /// Overwrites a file with zeros, or removes it if it is longer than `longest`.
+    /// Overwrites a file with zeros, or removes it if it is longer than `longest`. One in memory is emptied instead.
     ///
     /// Returns nothing if the directory may not be used again.
-    fn clear(&self, directory: &OwnedFd, name: &str, longest: u64) -> Option<Cleared> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::WRONLY;
-        let file = openat(directory, name, flags, Mode::empty()).ok()?;
-        let found = fstat(&file).ok()?;
-        is_private(&found, FileType::RegularFile, 0o600).then_some(())?;
-        let length = u64::try_from(found.st_size).ok()?;
-        if length > longest {
-            unlinkat(directory, name, AtFlags::empty()).ok()?;
+    fn clear(&self, mut kept: KeptFile, name: &str, longest: u64) -> Option<Cleared> {
+        let found = fstat(&*kept.file).ok()?;
+        self.all.is_private(&found, FileType::RegularFile, 0o600).then_some(())?;
+        kept.length = u64::try_from(found.st_size).ok()?;
+        let is_ours_alone = || found.st_nlink == 1 && kept.file.is_open_nowhere_else();
+        if kept.length > longest {
+            if self.all.is_in_memory && is_ours_alone() {
+                kept.file.set_len(0).ok()?;
+                return Some(Cleared::Kept(KeptFile { length: 0, ..kept }));
+            }
+            fs::remove_file(self.directory.path.join(name)).ok()?;
             if !self.all.is_in_memory {
-                close_later(file);
+                close_later(kept.file.into_file());
             }
             return Some(Cleared::Gone);
         }
-        let mut file = File::from(file);
-        if found.st_nlink != 1 || !is_open_nowhere_else(&file) {
+        if !is_ours_alone() {
             return None;
         }
-        io::copy(&mut io::repeat(0).take(length), &mut file).ok()?;
-        Some(Cleared::Kept { length })
+        let mut at = 0;
+        while at < kept.length {
+            let left = usize::try_from(kept.length - at).unwrap_or(ZEROS.len());
+            let zeros = ZEROS.get(..left).unwrap_or(&ZEROS);
+            kept.file.write_all_at(zeros, at).ok()?;
+            at += zeros.len() as u64;
+        }
+        Some(Cleared::Kept(kept))
     }
 }
 
@@ -295,32 +447,20 @@ impl Drop for RunFiles {
 
 /// What became of a file when its run was over.
 enum Cleared {
-    /// It was removed, or was never there.
+    /// It was removed.
     Gone,
-    /// It holds zeros.
-    Kept { length: u64 },
+    /// It holds zeros, or nothing.
+    Kept(KeptFile),
 }
 
 /// Closes a file that was removed, without waiting for that.
 ///
 /// Who closes it as the last one waits for the disk if it is being written there. A hook that writes into an empty file
 /// with `>` makes ext4 write it at once, and that may take milliseconds.
-fn close_later(file: OwnedFd) {
+fn close_later(file: File) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn_blocking(move || drop(file));
     }
-}
-
-/// Returns whether something belongs to this user, is of this type, and has these rights. A directory may have got the
-/// bit for groups from the one above.
-fn is_private(found: &Stat, kind: FileType, rights: u32) -> bool {
-    FileType::from_raw_mode(found.st_mode) == kind
-        && found.st_mode & 0o777 == rights
-        && found.st_uid == rustix::process::geteuid().as_raw()
-}
-
-fn reopen(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 /// Makes a file that nobody else can read.
@@ -363,7 +503,7 @@ mod tests {
 
         /// Begins a run whose inputs hold these texts.
         fn begin(&self, context: &str, values: &str) -> RunFiles {
-            let files = self.all.take(&LAYOUT, || "label".to_owned()).unwrap();
+            let mut files = self.all.take(&LAYOUT, || "label".to_owned()).unwrap();
             files.input("context.json", |out| out.write_all(context.as_bytes())).unwrap();
             files.input("values.json", |out| out.write_all(values.as_bytes())).unwrap();
             for name in LAYOUT.outputs {
@@ -508,10 +648,14 @@ mod tests {
                 OpenOptions::new().append(true).open(files.path("metrics.json")).ok()
             }),
         ];
-        for (what, deed) in deeds {
+        let cases = deeds.iter().flat_map(|case| [(case, false), (case, true)]);
+        for ((what, deed), is_used) in cases {
             let world = World::new();
             let outside = world.parent.path().join("outside");
             fs::write(&outside, "untouched").unwrap();
+            if is_used {
+                world.begin("[]", "{}").finish(false);
+            }
             let files = world.begin("[]", "{\"password\": \"secret\"}");
             let known = inodes(&files);
             let held = deed(&files, &outside);
@@ -525,6 +669,22 @@ mod tests {
             }
             assert_eq!(fs::read_to_string(&outside).unwrap(), "untouched", "{what}");
         }
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_known_one_is_cleared_in_its_place() {
+        let world = World::new();
+        world.begin("[]", "{}").finish(false);
+        let files = world.begin("[1]", "{}");
+        for name in ["values.json", "patch"] {
+            fs::rename(files.path(name), files.path("old")).unwrap();
+            drop(create(&files.path(name)).unwrap().write_all(b"secret"));
+            fs::remove_file(files.path("old")).unwrap();
+        }
+        files.finish(false);
+        assert_eq!((world.directories(), world.secrets().len()), (1, 0));
+        let files = world.begin("[2]", "{\"b\": 2}");
+        assert_eq!(fs::read_to_string(files.path("values.json")).unwrap(), "{\"b\": 2}");
     }
 
     #[test]
@@ -574,7 +734,7 @@ mod tests {
         let world = World::new();
         world.begin("[]", "{}").finish(false);
         let script = || world.all.take(&OTHER, String::new).unwrap();
-        let files = script();
+        let mut files = script();
         files.output("result").unwrap();
         assert_eq!(inodes(&files).into_keys().collect::<Vec<_>>(), [".", "result"]);
         let scripts: Vec<_> = (0..MOST_IDLE).map(|_| script()).collect();

@@ -155,7 +155,7 @@ mod tests {
     fn files_are_private_and_gone_with_the_operator() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::open(Some(parent.path()), false).unwrap();
-        let run = scratch.run(&LAYOUT, String::new).unwrap();
+        let mut run = scratch.run(&LAYOUT, String::new).unwrap();
         let input = run.input("values.json", |out| out.write_all(b"{}")).unwrap();
         for path in [&input, &run.output("metrics.json").unwrap()] {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);

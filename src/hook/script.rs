@@ -79,7 +79,7 @@ impl Hooks {
     }
 
     fn prepare_script(&self, run: &ScriptRun) -> Result<Prepared, ScratchError> {
-        let files =
+        let mut files =
             self.scratch.run(&LAYOUT, || format!("{}.module", safe_name(run.module.name.as_str())))?;
         let config = files.input("config-values.json", |out| write_config_values(out, &run.values))?;
         let values = files.input("values.json", |out| write_values(out, &run.values))?;

@@ -25,7 +25,7 @@ mod wait;
 pub use chroot::{Chroot, ChrootError, Chroots};
 pub use clock::{since_boot, suspended};
 pub use guard::Guard;
-pub use lease::is_open_nowhere_else;
+pub use lease::WatchedFile;
 pub use limit_kind::{LimitKind, MetLimit};
 pub use memory_limit::MemoryLimit;
 pub use orphans::{adopt, end_all};
