@@ -158,7 +158,8 @@ impl Program {
                     exited.map_err(|source| self.cannot_follow(running.pid, source))?.retain_ready();
                     break;
                 }
-                () = running.streams.read(&mut print) => {
+                read = running.streams.read(&mut print) => {
+                    read.map_err(|source| self.cannot_follow(running.pid, source))?;
                     if ending.is_none() && let Some(met) = running.limits.met_by_output(running.streams.printed()) {
                         ending = Some(Exit::Limited(met));
                         running.started.terminate();
@@ -324,7 +325,7 @@ impl Running {
                 return Err(io::Error::other("its streams are missing"));
             };
             let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)?))
+            Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)))
         };
         let (pidfd, streams) = follow().map_err(|source| program.cannot_follow(pid, source))?;
         Ok(Self { pid, started, pidfd, streams, limits })

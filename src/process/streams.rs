@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// How many bytes a process may print in all before the rest is read but dropped.
 const LONGEST_OUTPUT: u64 = 64 * 1024 * 1024;
@@ -15,6 +18,10 @@ const LONGEST_REST: u64 = 256 * 1024;
 
 /// How many programs may have children in the background whose output is passed on.
 static RESTS: Semaphore = Semaphore::const_new(64);
+
+/// How long nobody waits for output. Most programs are over by then, and print little: it is read when they have ended, which
+/// spares what it costs to wait for two more descriptors, and to be woken by each.
+const UNHEARD: Duration = Duration::from_millis(5);
 
 /// How many bytes of what a process prints to standard error are kept from its beginning, and as many from its end.
 const STDERR_KEPT: usize = 32 * 1024;
@@ -30,67 +37,122 @@ pub enum Stream {
 
 /// Both streams of a process.
 pub(super) struct Streams {
-    stdout: Option<Receiver>,
-    stderr: Option<Receiver>,
+    stdout: Pipe,
+    stderr: Pipe,
+    /// From when on output is waited for.
+    heard_from: Instant,
     kept: Excerpt,
     printed: u64,
 }
 
-impl Streams {
-    pub(super) fn new(stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
-        let pipe = |fd: OwnedFd| -> io::Result<Option<Receiver>> {
-            rustix::io::ioctl_fionbio(&fd, true)?;
-            Ok(Some(Receiver::from_owned_fd(fd)?))
+/// The end of a pipe that is read from.
+enum Pipe {
+    /// Nobody waits for what comes.
+    Unheard(OwnedFd),
+    /// The runtime says when there is something.
+    Heard(Receiver),
+    /// Nobody holds it open any more, and all was read.
+    Ended,
+}
+
+impl Pipe {
+    /// Has the runtime say when there is something.
+    fn hear(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Self::Ended) {
+            Self::Unheard(pipe) => {
+                rustix::io::ioctl_fionbio(&pipe, true)?;
+                Self::Heard(Receiver::from_owned_fd(pipe)?)
+            }
+            other => other,
         };
-        Ok(Self { stdout: pipe(stdout)?, stderr: pipe(stderr)?, kept: Excerpt::default(), printed: 0 })
+        Ok(())
+    }
+
+    /// Waits until it can be read; for ever, if it has ended.
+    async fn readable(&self) {
+        match self {
+            Self::Heard(pipe) => drop(pipe.readable().await), // The read that follows reports an error.
+            Self::Unheard(_) | Self::Ended => std::future::pending().await,
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Unheard(pipe) => Some(pipe.as_fd()),
+            Self::Heard(pipe) => Some(pipe.as_fd()),
+            Self::Ended => None,
+        }
+    }
+}
+
+impl Streams {
+    pub(super) fn new(stdout: OwnedFd, stderr: OwnedFd) -> Self {
+        Self {
+            stdout: Pipe::Unheard(stdout),
+            stderr: Pipe::Unheard(stderr),
+            heard_from: Instant::now() + UNHEARD,
+            kept: Excerpt::default(),
+            printed: 0,
+        }
     }
 
     /// Waits for output and passes it on. Never returns when both streams have ended.
-    pub(super) async fn read(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
-        tokio::select! {
-            () = readable(self.stdout.as_ref()) => self.take(Stream::Stdout, usize::MAX, Receiver::try_read, print),
-            () = readable(self.stderr.as_ref()) => self.take(Stream::Stderr, usize::MAX, Receiver::try_read, print),
+    ///
+    /// # Errors
+    ///
+    /// When the runtime can't wait for it.
+    pub(super) async fn read(&mut self, print: &mut impl FnMut(Stream, &[u8])) -> io::Result<()> {
+        if matches!((&self.stdout, &self.stderr), (Pipe::Unheard(_), _) | (_, Pipe::Unheard(_))) {
+            tokio::time::sleep_until(self.heard_from).await;
+            self.stdout.hear()?;
+            self.stderr.hear()?;
+        }
+        let stream = tokio::select! {
+            () = self.stdout.readable() => Stream::Stdout,
+            () = self.stderr.readable() => Stream::Stderr,
         };
+        if self.take(stream, print) {
+            // One who prints without end has something to read each time, and all others wait for their turn.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
     }
 
-    /// Passes on what `read` returns without waiting, at most `most` bytes. Returns how many there were.
-    fn take(
-        &mut self,
-        stream: Stream,
-        most: usize,
-        read: impl Fn(&Receiver, &mut [u8]) -> io::Result<usize>,
-        print: &mut impl FnMut(Stream, &[u8]),
-    ) -> usize {
+    /// Passes on what can be read at once. Returns whether there may be more.
+    fn take(&mut self, stream: Stream, print: &mut impl FnMut(Stream, &[u8])) -> bool {
         let mut buffer = [0; 16 * 1024];
-        let most = most.min(buffer.len());
-        let pipe = match stream {
+        let pipe = self.pipe(stream);
+        let Pipe::Heard(open) = pipe else { return false };
+        match open.try_read(&mut buffer) {
+            Ok(count) if count > 0 => {
+                self.pass_on(stream, buffer.get(..count).unwrap_or_default(), print);
+                count == buffer.len()
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Ok(_) | Err(_) => {
+                *pipe = Pipe::Ended;
+                false
+            }
+        }
+    }
+
+    fn pipe(&mut self, stream: Stream) -> &mut Pipe {
+        match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
-        };
-        let Some(open) = pipe else { return 0 };
-        match read(open, buffer.get_mut(..most).unwrap_or_default()) {
-            Ok(count) if count > 0 => {
-                let bytes = buffer.get(..count).unwrap_or_default();
-                if stream == Stream::Stderr {
-                    self.kept.push(bytes);
-                }
-                let before = self.printed;
-                self.printed = before.saturating_add(count as u64);
-                if before < LONGEST_OUTPUT {
-                    print(stream, bytes);
-                    if self.printed >= LONGEST_OUTPUT {
-                        print(
-                            stream,
-                            "\n… more than 64 MiB were printed; the rest is not shown\n".as_bytes(),
-                        );
-                    }
-                }
-                count
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Ok(_) | Err(_) => {
-                *pipe = None;
-                0
+        }
+    }
+
+    fn pass_on(&mut self, stream: Stream, bytes: &[u8], print: &mut impl FnMut(Stream, &[u8])) {
+        if stream == Stream::Stderr {
+            self.kept.push(bytes);
+        }
+        let before = self.printed;
+        self.printed = before.saturating_add(bytes.len() as u64);
+        if before < LONGEST_OUTPUT {
+            print(stream, bytes);
+            if self.printed >= LONGEST_OUTPUT {
+                print(stream, "\n… more than 64 MiB were printed; the rest is not shown\n".as_bytes());
             }
         }
     }
@@ -100,25 +162,44 @@ impl Streams {
     /// This reads from the pipes themselves: the runtime may not know of the last bytes yet. What a child in the
     /// background prints meanwhile is not read: it may print faster than we read.
     pub(super) fn drain(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
-        let read = |pipe: &Receiver, buffer: &mut [u8]| {
-            Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *buffer))?)
-        };
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let pipe = match stream {
-                Stream::Stdout => self.stdout.as_ref(),
-                Stream::Stderr => self.stderr.as_ref(),
+        for (stream, found) in self.waiting() {
+            let pipe = self.pipe(stream);
+            let waiting = match pipe.descriptor() {
+                Some(pipe) if found.contains(PollFlags::IN) => rustix::io::ioctl_fionread(pipe).unwrap_or(0),
+                Some(_) | None => 0,
             };
-            let waiting = pipe.and_then(|pipe| rustix::io::ioctl_fionread(pipe).ok()).unwrap_or(0);
             let mut left = usize::try_from(waiting).unwrap_or(usize::MAX);
-            // One more read finds the end of a stream that nobody holds open.
-            loop {
-                let count = self.take(stream, left.max(1), read, print);
-                if count == 0 || left == 0 {
-                    break;
-                }
-                left = left.saturating_sub(count);
+            while left > 0 {
+                let mut buffer = [0; 4 * 1024];
+                let most = left.min(buffer.len());
+                let room = buffer.get_mut(..most).unwrap_or_default();
+                let Some(pipe) = self.pipe(stream).descriptor() else { break };
+                let read = rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *room));
+                let Some(count) = read.ok().filter(|count| *count > 0) else { break };
+                self.pass_on(stream, buffer.get(..count).unwrap_or_default(), print);
+                left -= count;
+            }
+            // Nobody could write any more when it was looked at, so that was all.
+            if left == 0 && found.intersects(PollFlags::HUP | PollFlags::ERR) {
+                *self.pipe(stream) = Pipe::Ended;
             }
         }
+    }
+
+    /// Returns what can be found out about each stream without waiting.
+    fn waiting(&self) -> Vec<(Stream, PollFlags)> {
+        let pipes = [(Stream::Stdout, &self.stdout), (Stream::Stderr, &self.stderr)];
+        let (streams, mut polled): (Vec<Stream>, Vec<PollFd<'_>>) = pipes
+            .into_iter()
+            .filter_map(|(stream, pipe)| {
+                Some((stream, PollFd::from_borrowed_fd(pipe.descriptor()?, PollFlags::IN)))
+            })
+            .unzip();
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if polled.is_empty() || rustix::io::retry_on_intr(|| poll(&mut polled, Some(&at_once))).is_err() {
+            return Vec::new();
+        }
+        streams.into_iter().zip(polled.iter().map(PollFd::revents)).collect()
     }
 
     /// Returns how many bytes were printed.
@@ -132,8 +213,8 @@ impl Streams {
     }
 
     /// Returns whether somebody may print still.
-    pub(super) const fn are_open(&self) -> bool {
-        self.stdout.is_some() || self.stderr.is_some()
+    pub(super) fn are_open(&self) -> bool {
+        self.stdout.descriptor().is_some() || self.stderr.descriptor().is_some()
     }
 
     /// Continues to read in the background while another process holds the streams open, up to a limit.
@@ -152,9 +233,7 @@ impl Streams {
         };
         let end = self.printed.saturating_add(LONGEST_REST);
         tokio::spawn(async move {
-            while self.are_open() && self.printed < end {
-                self.read(&mut print).await;
-            }
+            while self.are_open() && self.printed < end && self.read(&mut print).await.is_ok() {}
             if self.printed >= end {
                 print(
                     Stream::Stderr,
@@ -163,14 +242,6 @@ impl Streams {
             }
             drop(place);
         });
-    }
-}
-
-/// Waits until a pipe can be read; for ever, if it has ended.
-async fn readable(pipe: Option<&Receiver>) {
-    match pipe {
-        Some(pipe) => drop(pipe.readable().await), // The read that follows reports an error.
-        None => std::future::pending().await,
     }
 }
 
