@@ -29,6 +29,13 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// How many lines wait for a slow reader before lines are dropped.
 const WAITING_LINES: usize = 16 * 1024;
 
+/// How long lines are gathered behind one that was written at once. Each time that the thread has nothing to do, the next line
+/// wakes it, which takes longer than to write the line.
+const GATHERING: Duration = Duration::from_millis(10);
+
+/// From how many bytes on lines are written without a pause: they come in masses.
+const MASSES: usize = 64 * 1024;
+
 /// The name of the field whose JSON object is merged into the line.
 pub const MERGED: &str = "merged";
 
@@ -130,6 +137,9 @@ fn write_lines(lines: &Receiver<Line>, mut write: impl FnMut(&[u8])) {
         write(out.as_bytes());
         if stopped {
             return;
+        }
+        if out.len() < MASSES {
+            std::thread::sleep(GATHERING);
         }
     }
 }
