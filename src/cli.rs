@@ -194,7 +194,9 @@ where
     };
     // Two providers of cryptography would make the choice a panic; there is one.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One thread: an event, its decision and the end of its run follow each other, and waking another thread for each step takes
+    // longer than most steps. What may take long has threads of its own.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&error.into()),
     };
@@ -202,11 +204,7 @@ where
     let outcome = runtime.block_on(async {
         let shutdown = signals()?;
         let _orphans = crate::process::adopt()?;
-        // On a thread of the runtime: what happened there is handled there, without waking another thread.
-        tokio::spawn(run(settings, shutdown)).await.unwrap_or_else(|error| match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => Err(error.into()),
-        })
+        Box::pin(run(settings, shutdown)).await
     });
     log.close();
     let code = match outcome {

@@ -97,6 +97,7 @@ mod release_places;
 mod reload;
 mod replay;
 mod request_counts;
+mod run_counts;
 mod secrets;
 mod shell;
 mod ship;

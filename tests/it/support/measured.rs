@@ -57,6 +57,30 @@ impl Program {
         Duration::from_millis(ticks * 10)
     }
 
+    /// Returns how often threads of it were woken, but for the first one, which does the work, and that of the log.
+    pub(crate) fn woken(&self) -> u64 {
+        let pid = self.child.id().to_string();
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+        let others = threads.filter(|thread| *thread.file_name() != *pid.as_str());
+        let woken = |thread: fs::DirEntry| {
+            // It may end meanwhile.
+            let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+            let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            let is_log = line("Name:") == Some("log");
+            let switches = line("voluntary_ctxt_switches:").and_then(|count| count.parse::<u64>().ok());
+            switches.filter(|_| !is_log).unwrap_or(0)
+        };
+        others.map(woken).sum()
+    }
+
+    /// Returns how often it asked the system to read or to write.
+    pub(crate) fn reads_and_writes(&self) -> u64 {
+        let counts = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap();
+        let count =
+            |name: &str| counts.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        count("syscr:").unwrap() + count("syscw:").unwrap()
+    }
+
     /// Returns the sum of all metrics whose line begins with `name`.
     pub(crate) async fn metric(&self, name: &str) -> f64 {
         self.metric_of(name, "").await
