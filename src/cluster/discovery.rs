@@ -117,6 +117,15 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Returns whether this is its version: `apps/v1` or `v1`.
+    fn has_api_version(&self, text: &str) -> bool {
+        if self.group.is_empty() {
+            return text == self.version;
+        }
+        let version = text.strip_prefix(&*self.group).and_then(|rest| rest.strip_prefix('/'));
+        version == Some(&*self.version)
+    }
+
     /// Returns the form that the client's dynamic types take.
     pub fn api_resource(&self) -> ApiResource {
         ApiResource {
@@ -292,7 +301,7 @@ impl Discovery {
 fn find<'a>(all: &'a [Resource], api_version: &str, kind: &str) -> Option<&'a Resource> {
     all.iter().find(|resource| {
         let fits =
-            if api_version.is_empty() { resource.preferred } else { resource.api_version() == api_version };
+            if api_version.is_empty() { resource.preferred } else { resource.has_api_version(api_version) };
         fits && resource.is_called(kind)
     })
 }
@@ -303,7 +312,7 @@ fn explain(all: &[Resource], api_version: &str, kind: &str) -> String {
             "kind '{kind}' is not supported by cluster: no API group has it; is its CRD installed?"
         );
     }
-    if all.iter().any(|resource| resource.api_version() == api_version) {
+    if all.iter().any(|resource| resource.has_api_version(api_version)) {
         return format!(
             "apiVersion '{api_version}', kind '{kind}' is not supported by cluster: the version has other kinds only"
         );

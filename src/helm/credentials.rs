@@ -209,20 +209,18 @@ impl Helm {
         };
         let mut world = ClusterEnvironment::new(self.requests.clone(), self.discovery.clone());
         let work = move || {
-            render_thread::run(|| {
-                let request = Request {
-                    values: &values,
-                    release: &release,
-                    capabilities: &capabilities,
-                    limits: Limits::default(),
-                    validate: false,
-                };
-                // What the chart warns of was told when it was rendered.
-                let mut warnings = Warnings::default();
-                render_text(&loaded.chart, (TEMPLATE, data.into()), &request, &mut world, &mut warnings)
-            })
+            let request = Request {
+                values: &values,
+                release: &release,
+                capabilities: &capabilities,
+                limits: Limits::default(),
+                validate: false,
+            };
+            // What the chart warns of was told when it was rendered.
+            let mut warnings = Warnings::default();
+            render_text(&loaded.chart, (TEMPLATE, data.into()), &request, &mut world, &mut warnings)
         };
-        let rendered = tokio::task::spawn_blocking(work).await.map_err(|error| bug(&error))?;
-        Ok(rendered.map_err(ReleaseError::from)?.map_err(ReleaseError::from)?)
+        let rendered = render_thread::run_aside(work).await.map_err(ReleaseError::from)?;
+        Ok(rendered.map_err(ReleaseError::from)?)
     }
 }

@@ -60,10 +60,10 @@ mod upgrade_plan;
 mod writers;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use chart::object::KubeVersion;
+use chart::object::{Capabilities, KubeVersion};
 use engine::{
     DriftSettings, Failure, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, ReleaseTarget,
     RunId, SourceKey, ValuesInput,
@@ -84,7 +84,7 @@ pub use render::RenderedModule;
 pub use upgrade::Revision;
 
 use crate::cluster::request::Requests;
-use crate::cluster::{Discovery, impersonating};
+use crate::cluster::{Discovery, Resource, impersonating};
 use crate::driver::Inbox;
 use archives::ArchiveSource;
 use chart_cache::ChartCache;
@@ -137,6 +137,8 @@ pub struct Helm {
     last_releases: LastReleases,
     taken_over: TakenObjects,
     version: Arc<OnceLock<KubeVersion>>,
+    /// What templates know about the cluster, made of these kinds. There are hundreds of them, and each render asks.
+    capabilities: Mutex<Option<(Arc<[Resource]>, Arc<Capabilities>)>>,
     /// Where the archives come from of charts that modules name.
     archives: ArchiveSource,
     /// The program that renders and writes releases, if not the operator itself.
@@ -218,6 +220,7 @@ impl Helm {
             taken_over: TakenObjects::default(),
             version,
             guest: None,
+            capabilities: Mutex::default(),
             command: Arc::default(),
             requests,
             discovery,

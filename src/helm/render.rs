@@ -82,23 +82,19 @@ impl Helm {
         let (loaded, values) = (loaded.clone(), values.clone());
         let mut world = ClusterEnvironment::new(self.requests.clone(), self.discovery.clone());
         let work = move || {
-            render_thread::run(|| {
-                let request = Request {
-                    values: &values,
-                    release: &release,
-                    capabilities: &capabilities,
-                    limits: Limits::default(),
-                    validate: true,
-                };
-                let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut warnings = Warnings::default();
-                let rendered = render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
-                (rendered, warnings)
-            })
+            let request = Request {
+                values: &values,
+                release: &release,
+                capabilities: &capabilities,
+                limits: Limits::default(),
+                validate: true,
+            };
+            let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut warnings = Warnings::default();
+            let rendered = render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
+            (rendered, warnings)
         };
-        let done = tokio::task::spawn_blocking(work).await;
-        let (rendered, warnings) =
-            done.map_err(|error| render_thread::RenderThreadError::Panic(error.to_string()))??;
+        let (rendered, warnings) = render_thread::run_aside(work).await?;
         for warning in warnings.texts() {
             tracing::warn!(module = name, "{warning}");
         }
@@ -121,13 +117,19 @@ impl Helm {
     }
 
     /// Returns what templates know about the cluster.
-    pub(super) async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
+    pub(super) async fn capabilities(&self) -> Result<Arc<Capabilities>, ReleaseError> {
         let version = self.version().await?;
         let known = self
             .discovery
             .all()
             .await
             .map_err(|source| ReleaseError::of_kind("chart", "kinds", "", source))?;
+        let mut last = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((kinds, capabilities)) = &*last
+            && Arc::ptr_eq(kinds, &known)
+        {
+            return Ok(Arc::clone(capabilities));
+        }
         let mut versions: Vec<String> = Vec::new();
         for resource in known.iter() {
             versions.push(resource.api_version());
@@ -135,7 +137,9 @@ impl Helm {
         }
         versions.sort();
         versions.dedup();
-        Ok(Capabilities { kube_version: version, api_versions: versions })
+        let capabilities = Arc::new(Capabilities { kube_version: version, api_versions: versions });
+        *last = Some((known, Arc::clone(&capabilities)));
+        Ok(capabilities)
     }
 
     /// Returns the version of the cluster; it is asked once.
