@@ -125,6 +125,9 @@ enum State {
         version: String,
         since: Instant,
         is_watched: bool,
+        /// The releases of this operator, each with whether one of its records has the mark of a source. None when they were
+        /// told, and when any record has changed since.
+        owned: Option<BTreeMap<String, bool>>,
         /// The releases whose records are asked for by name from now on.
         passed: BTreeSet<String>,
     },
@@ -147,14 +150,19 @@ impl FirstList {
             let _turn = self.listing.lock().await;
             if is_unasked() {
                 let since = Instant::now();
-                let mut listed = Listed::default();
+                let (mut listed, mut owned) = (Listed::default(), BTreeMap::new());
                 let add = |release: &str, stored: &StoredRevision| {
                     listed.add(release, stored, self.storage.is_ours(stored));
+                    if self.storage.owns(&stored.labels)
+                        && let Some(name) = stored.label("name")
+                    {
+                        *owned.entry(name.to_owned()).or_default() |= stored.has_source();
+                    }
                 };
                 let version = self.storage.list(add).await?;
-                let passed = BTreeSet::new();
+                let (owned, passed) = (Some(owned), BTreeSet::new());
                 self.lock(|state| {
-                    *state = State::Listed { listed, version, since, is_watched: false, passed };
+                    *state = State::Listed { listed, version, since, is_watched: false, owned, passed };
                 });
             }
         }
@@ -174,12 +182,21 @@ impl FirstList {
     /// Has the records of a release asked for by name: they have changed, or are about to.
     pub(super) fn pass_by(&self, release: &str) {
         self.lock(|state| {
-            if let State::Listed { listed, passed, .. } = state
-                && passed.insert(release.to_owned())
-            {
+            let State::Listed { listed, passed, owned, .. } = state else { return };
+            *owned = None;
+            if passed.insert(release.to_owned()) {
                 listed.take(release);
             }
         });
+    }
+
+    /// Returns the releases of this operator, each with whether one of its records has the mark of a source, if they are those
+    /// of the list still: it is watched, and no record has changed. It tells them once.
+    pub(super) fn owned(&self) -> Option<BTreeMap<String, bool>> {
+        self.lock(|state| match state {
+            State::Listed { is_watched: true, owned, .. } => owned.take(),
+            State::Listed { .. } | State::Unasked | State::Over => None,
+        })
     }
 
     /// Returns where to watch the records from, if they were listed. Who asks watches them from now on.

@@ -279,7 +279,11 @@ impl Helm {
     /// Does the same. That they may not be listed is a result, other failures are an error.
     async fn list_or_refusal(&self) -> Result<Result<Vec<OwnedRelease>, Failure>, Failure> {
         let what = "can not list the releases";
-        let owned = match self.storage.owned().await {
+        let owned = match self.first_list.owned() {
+            Some(owned) => Ok(owned),
+            None => self.storage.owned().await,
+        };
+        let owned = match owned {
             Ok(owned) => owned,
             Err(error) if error.code() == 403 => return Ok(Err(self.failure(&error.into(), what))),
             Err(error) => return Err(self.failure(&error.into(), what)),

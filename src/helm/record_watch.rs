@@ -75,8 +75,10 @@ impl RecordWatch {
     /// Begins to watch, if that was not done yet.
     pub(super) fn watch(&self) {
         if !self.lock(|state| std::mem::replace(&mut state.is_watching, true)) {
-            let watch = self.clone();
-            let follow = async move { lasting("the watch of records", || watch.clone().follow()).await };
+            let (watch, mut listed) = (self.clone(), self.first_list.watch());
+            let follow = async move {
+                lasting("the watch of records", || watch.clone().follow(listed.take())).await;
+            };
             let task = tokio::spawn(follow).abort_handle();
             self.lock(|state| state.task = Some(task));
         }
@@ -93,10 +95,10 @@ impl RecordWatch {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Follows the records for ever.
-    async fn follow(self) {
+    /// Follows the records for ever, behind the version at which they were `listed`.
+    async fn follow(self, listed: Option<String>) {
         let collection = self.storage.all();
-        let mut reflector = match self.first_list.watch() {
+        let mut reflector = match listed {
             Some(version) => Reflector::behind(self.requests.clone(), collection, version),
             None => Reflector::new(self.requests.clone(), collection),
         };

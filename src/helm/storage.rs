@@ -218,6 +218,11 @@ impl Storage {
         serde_json::from_slice(item).map_err(unreadable)
     }
 
+    /// Reports whether a release with these labels is one of this operator, in whose name it asks.
+    pub(super) fn owns(&self, labels: &BTreeMap<String, String>) -> bool {
+        labels.get(OWNER) == Some(&self.owner) && labels.get(ACCOUNT) == self.account.as_ref()
+    }
+
     /// Returns the names of all releases that are ours, each with whether one of its records has the mark of a source.
     pub(super) async fn owned(&self) -> Result<BTreeMap<String, bool>, RequestError> {
         let selector = format!("owner=helm,{OWNER}={}", self.owner);
@@ -228,7 +233,7 @@ impl Storage {
         while let Some(page) = pages.next().await? {
             for item in page {
                 let mut item: MetadataOnly = self.read_item(&item)?;
-                if item.metadata.labels.get(ACCOUNT) != self.account.as_ref() {
+                if !self.owns(&item.metadata.labels) {
                     continue;
                 }
                 let is_marked = item.metadata.labels.get(SOURCE).is_some_and(|label| !label.is_empty());

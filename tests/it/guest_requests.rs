@@ -69,7 +69,7 @@ fn kind_of(request: &Request<Body>) -> Option<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_costs_each_namespace_three_lists_of_secrets_and_its_watches() {
+async fn a_restart_costs_each_namespace_two_lists_of_secrets_and_its_watches() {
     let world = World::new().await;
     world.repository.publish(&[("web", "1.0.0", web())]);
     let flags: Value = TEAMS.iter().map(|team| (format!("{team}WebEnabled"), json!("true"))).collect();
@@ -116,7 +116,7 @@ async fn a_restart_costs_each_namespace_three_lists_of_secrets_and_its_watches()
             counts,
             [
                 ("LIST configmaps as the guest", 1),
-                ("LIST secrets as the guest", 3),
+                ("LIST secrets as the guest", 2),
                 ("WATCH configmaps as the guest", 1),
                 ("WATCH secrets as the guest", 1),
             ],

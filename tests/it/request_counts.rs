@@ -8,17 +8,20 @@ use addon_operator::app::{self, Outcome};
 use addon_operator::cluster::connect_in_process;
 use http::Request;
 use kube::client::Body;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tower::ServiceExt as _;
 
-use crate::support::DEADLINE;
 use crate::support::in_process::Cluster;
+use crate::support::{DEADLINE, program, server};
 
 const MODULES: usize = 100;
 
 /// How many requests of a restart may read, watches among them. The ConfigMap and the Secret with
 /// values cost two each, also when they are not there: a list and the watch behind it.
 const READS: usize = 21;
+
+/// How many there are when nothing has changed: the first list of all records says whose releases there are, too.
+const READS_UNCHANGED: usize = 20;
 
 /// The requests about the Lease. Their number is the same however many modules there are.
 const LEASE: [&str; 3] =
@@ -76,22 +79,28 @@ async fn started(world: &Cluster) -> BTreeMap<String, usize> {
     let counts: Arc<Mutex<BTreeMap<String, usize>>> = Arc::default();
     let counted = Arc::clone(&counts);
     let service = world.server.service().map_request(move |request: Request<Body>| {
-        let kind = kind_of(&request);
-        let is_last = kind == "LIST secrets of ours" && !request.uri().query().unwrap().contains("status");
-        *counted.lock().unwrap().entry(kind).or_default() += 1;
-        if is_last {
-            shutdown.send_replace(true);
-        }
+        *counted.lock().unwrap().entry(kind_of(&request)).or_default() += 1;
         request
     });
     let client = connect_in_process(service, "ops");
-    let running = app::run(world.around(client, false, ended, &[]), drop);
-    let outcome = tokio::time::timeout(DEADLINE, running).await.unwrap().unwrap();
+    let (told, mut listening) = mpsc::unbounded_channel();
+    let around = world.around(client, false, ended, &[]);
+    let running = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
+    let port = listening.recv().await.unwrap().port().to_string();
+    server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    // Not only begun: its end is in the journal.
+    server::until("the last task of the start", || {
+        program::get(&port, "/journal").contains("DiscoverHelmReleases")
+    })
+    .await;
+    shutdown.send_replace(true);
+    let outcome = tokio::time::timeout(DEADLINE, running).await.unwrap().unwrap().unwrap();
     assert_eq!(outcome, Outcome::Done);
     // An operator without replicas takes the Lease at its start, and gives it back at its end.
     let mut counts = std::mem::take(&mut *counts.lock().unwrap());
     let leases: Vec<usize> = LEASE.iter().filter_map(|kind| counts.remove(*kind)).collect();
-    assert_eq!(leases.iter().sum::<usize>(), 3, "read, taken and given back: {leases:?}");
+    // On a slow machine it is renewed meanwhile.
+    assert!(leases.len() == 3 && leases.iter().sum::<usize>() >= 3, "read, taken, given back: {leases:?}");
     counts
 }
 
@@ -101,7 +110,7 @@ fn count(counts: &BTreeMap<String, usize>, verbs: &[&str]) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_modules_cost_five_writes_each_and_a_restart_21_reads() {
+async fn a_hundred_modules_cost_five_writes_each_and_a_restart_20_reads() {
     let world = Cluster::new().await;
     write_modules(&world);
     let mut first = started(&world).await;
@@ -112,5 +121,5 @@ async fn a_hundred_modules_cost_five_writes_each_and_a_restart_21_reads() {
     assert!(count(&first, &["GET", "LIST", "WATCH"]) <= READS, "{first:#?}");
     let again = started(&world).await;
     assert_eq!(count(&again, &["POST", "PATCH", "PUT", "DELETE"]), 0, "{again:#?}");
-    assert!(count(&again, &["GET", "LIST", "WATCH"]) <= READS, "{again:#?}");
+    assert!(count(&again, &["GET", "LIST", "WATCH"]) <= READS_UNCHANGED, "{again:#?}");
 }
