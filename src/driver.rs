@@ -79,6 +79,8 @@ enum Question {
     Command(Command, oneshot::Sender<Result<String, Failure>>),
     /// How far converges are.
     Converge(oneshot::Sender<ConvergeView>),
+    /// What metrics tell.
+    Heads(oneshot::Sender<View>),
     Inspection(oneshot::Sender<Inspection>),
     /// How late its timers are.
     Lateness(oneshot::Sender<Duration>),
@@ -197,6 +199,13 @@ impl Questions {
         let (answer, view) = oneshot::channel();
         self.questions.send(Question::View(answer)).await.ok()?;
         view.await.ok()
+    }
+
+    /// Returns a picture with no more than the first task of each queue, for metrics; `None` when the operator has ended.
+    pub async fn heads(&self) -> Option<View> {
+        let (answer, heads) = oneshot::channel();
+        self.questions.send(Question::Heads(answer)).await.ok()?;
+        heads.await.ok()
     }
 
     /// Returns how far converges are; `None` when the operator has ended. It costs nothing, however many modules there are.
@@ -382,6 +391,10 @@ impl<O: Effects> Driver<O> {
             Question::View(answer) => {
                 let now = self.now();
                 let _ = answer.send(self.engine.view_at(now));
+            }
+            Question::Heads(answer) => {
+                let now = self.now();
+                let _ = answer.send(self.engine.heads_at(now));
             }
             Question::Converge(answer) => {
                 let now = self.now();

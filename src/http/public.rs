@@ -108,7 +108,7 @@ async fn converge(State(public): State<PublicState>, Query(query): Query<Converg
 
 async fn metrics(State(public): State<PublicState>, request: HeaderMap) -> Response {
     // What the operator counts is told at its start, too.
-    let view = if public.questions.start().is_some() { None } else { public.questions.view().await };
+    let view = if public.questions.start().is_some() { None } else { public.questions.heads().await };
     exposition::answer(public.telemetry.metrics(view.as_ref()), &request)
 }
 

@@ -1396,14 +1396,25 @@ impl Engine {
 
     /// Returns the picture as it is at `now`.
     pub fn view_at(&self, now: Time) -> View {
+        View { journal: self.queues.ends(), ..self.view_of(usize::MAX, now) }
+    }
+
+    /// Returns the picture as it is at `now` with no more than the first task of each queue, and without a journal. Metrics tell
+    /// nothing of the others, and there may be tens of thousands.
+    pub fn heads_at(&self, now: Time) -> View {
+        self.view_of(1, now)
+    }
+
+    /// Returns the picture with at most so many tasks of each queue, and without a journal.
+    fn view_of(&self, most_tasks: usize, now: Time) -> View {
         let now = now.max(self.cx.now);
         View {
             now,
             queues: {
-                let mut queues = self.queues.views(now);
-                self.sources.add_queue_view(&mut queues, now);
-                self.controllers.add_queue_views(&mut queues, now);
-                self.repositories.add_queue_view(&mut queues, now);
+                let mut queues = self.queues.views(most_tasks, now);
+                self.sources.add_queue_view(&mut queues, most_tasks, now);
+                self.controllers.add_queue_views(&mut queues, most_tasks, now);
+                self.repositories.add_queue_view(&mut queues, most_tasks, now);
                 self.webhooks.add_queue_view(&mut queues, now);
                 queues
             },
@@ -1423,7 +1434,7 @@ impl Engine {
             file_problems: self.modules.file_problems(),
             warnings: self.modules.warnings().to_vec(),
             remarks: self.controllers.remarks(now),
-            journal: self.queues.ends(),
+            journal: Vec::new(),
             processes: self.queues.processes(),
             short_memory: self.queues.short_memory(),
             stale_answers: self.queues.stale_answers(),

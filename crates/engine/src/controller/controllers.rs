@@ -411,9 +411,9 @@ impl Controllers {
     }
 
     /// Adds pictures of the work to those of queues.
-    pub(crate) fn add_queue_views(&self, queues: &mut Vec<QueueView>, now: Time) {
+    pub(crate) fn add_queue_views(&self, queues: &mut Vec<QueueView>, most_tasks: usize, now: Time) {
         for work in self.queues.values() {
-            work.add_view(queues, now);
+            work.add_view(queues, most_tasks, now);
         }
     }
 

@@ -10,11 +10,11 @@ use crate::time::Time;
 use crate::view::{Footprint, QueueView, TaskEnd, TaskView};
 
 impl Queues {
-    /// Returns a picture of all queues: `main` first, then by name.
-    pub(crate) fn views(&self, now: Time) -> Vec<QueueView> {
+    /// Returns a picture of all queues with their first tasks: `main` first, then by name.
+    pub(crate) fn views(&self, most_tasks: usize, now: Time) -> Vec<QueueView> {
         let view = |(name, queue): (&QueueName, &Queue)| {
             let in_row = queue.len() - queue.aside.len();
-            let tasks = queue.iter().enumerate().map(|(place, task)| {
+            let tasks = queue.iter().enumerate().take(most_tasks).map(|(place, task)| {
                 let running =
                     queue.running.as_ref().filter(|_| place == 0).map(|running| now.since(running.since));
                 let aside = place.checked_sub(in_row).and_then(|place| queue.aside.get(place));

@@ -418,9 +418,10 @@ impl<K: Subject> Reconciles<K> {
     }
 
     /// Adds a picture of the work to those of queues, if there is any.
-    pub(crate) fn add_view(&self, queues: &mut Vec<QueueView>, now: Time) {
+    pub(crate) fn add_view(&self, queues: &mut Vec<QueueView>, most_tasks: usize, now: Time) {
         for name in self.terms.queues() {
             let works = self.works.iter().filter(|(_, work)| self.terms.queue_of(work.id) == name);
+            let works = works.take(most_tasks);
             let tasks: Vec<TaskView> = works.map(|(key, work)| work.view(key, name, now)).collect();
             if tasks.is_empty() {
                 continue;

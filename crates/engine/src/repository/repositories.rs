@@ -313,7 +313,7 @@ impl Repositories {
     }
 
     /// Adds a picture of the work to those of queues, if there is any.
-    pub(crate) fn add_queue_view(&self, queues: &mut Vec<QueueView>, now: Time) {
-        self.reconciles.add_view(queues, now);
+    pub(crate) fn add_queue_view(&self, queues: &mut Vec<QueueView>, most_tasks: usize, now: Time) {
+        self.reconciles.add_view(queues, most_tasks, now);
     }
 }

@@ -99,7 +99,7 @@ impl Sources {
     }
 
     /// Adds the work on configurations to the pictures of queues.
-    pub(crate) fn add_queue_view(&self, queues: &mut Vec<QueueView>, now: Time) {
-        self.reconciles.add_view(queues, now);
+    pub(crate) fn add_queue_view(&self, queues: &mut Vec<QueueView>, most_tasks: usize, now: Time) {
+        self.reconciles.add_view(queues, most_tasks, now);
     }
 }
