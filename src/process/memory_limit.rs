@@ -1,8 +1,10 @@
 //! How much memory the container of this process may use, and how much it uses.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// Where the system keeps its control groups.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -37,6 +39,8 @@ pub struct MemoryLimit {
     directory: PathBuf,
     names: Names,
     limit: u64,
+    /// The file with what is used. It is read before and behind each run of a hook, so it stays open.
+    used: Arc<OnceLock<File>>,
 }
 
 impl MemoryLimit {
@@ -57,7 +61,7 @@ impl MemoryLimit {
         let own = root.join(path.unwrap_or_default().trim_start_matches('/'));
         own.ancestors().take_while(|dir| dir.starts_with(&root)).find_map(|dir| {
             let limit = fs::read_to_string(dir.join(names.limit)).ok()?.trim().parse().ok()?;
-            (limit < NO_LIMIT).then(|| Self { directory: dir.to_owned(), names, limit })
+            (limit < NO_LIMIT).then(|| Self { directory: dir.to_owned(), names, limit, used: Arc::default() })
         })
     }
 
@@ -72,7 +76,15 @@ impl MemoryLimit {
     ///
     /// When the group can't be read any more.
     pub fn used(&self) -> io::Result<u64> {
-        let text = fs::read_to_string(self.directory.join(self.names.used))?;
+        let file = if let Some(file) = self.used.get() {
+            file
+        } else {
+            let opened = File::open(self.directory.join(self.names.used))?;
+            self.used.get_or_init(|| opened)
+        };
+        let mut buffer = [0; 32];
+        let length = file.read_at(&mut buffer, 0)?;
+        let text = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
         let used: u64 = text.trim().parse().map_err(io::Error::other)?;
         // Caches make a difference only when much is used.
         if used < self.limit / 10 * 8 {
@@ -110,7 +122,7 @@ mod tests {
         write("pod/memory.current", "100\n");
         assert_eq!(limit.used().unwrap(), 100);
         fs::remove_file(root.path().join("pod/memory.current")).unwrap();
-        limit.used().unwrap_err();
+        find(new).unwrap().used().unwrap_err();
         // The path outside of a container does not exist inside.
         write("memory/memory.limit_in_bytes", "2000\n");
         write("memory/memory.usage_in_bytes", "1900\n");
