@@ -189,6 +189,11 @@ fn of_two_clusters_with_one_infra_id_the_later_waits() {
 }
 
 #[test]
+fn of_two_clusters_with_one_namespace_the_later_waits() {
+    live("one namespace of a control plane");
+}
+
+#[test]
 fn a_namespace_that_somebody_deletes_comes_back() {
     live("a namespace that somebody deletes");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whose an infraID is: the cluster that has it keeps it, and another one that names it waits.
+# Whose an infraID is, and whose the namespace of a control plane: the cluster that has it keeps it, and another one waits.
 source /shell_lib.sh
 
 __config__() {
@@ -12,7 +12,8 @@ kubernetes:
   # Only what is said here runs it: its name, what it asks for, what it was given.
   jqFilter: |
     {name: "\(.metadata.namespace)/\(.metadata.name)", id: .spec.infraID, created: .metadata.creationTimestamp,
-     given: .metadata.annotations["hypershift.openshift.io/infra-id"]}
+     given: .metadata.annotations["hypershift.openshift.io/infra-id"], taken: .metadata.annotations["hypershift.openshift.io/namespace-taken-by"],
+     there: (.status.namespace != null)}
   keepFullObjectsInMemory: false
   group: infra-ids
   queue: infra-ids
@@ -20,12 +21,16 @@ CONFIG
 }
 
 __on_group::infra-ids() {
-  # Who had an infraID keeps it; else it is that of the oldest cluster.
-  patch::jq '[.snapshots.clusters[].filterResult | select(.id)] | group_by(.id)[]
-    | (first(.[] | select(.given == "\(.id) \(.name)")) // min_by([.created, .name])) as $holder
-    | .[] | select(.given != "\(.id) \($holder.name)") | (.name | split("/")) as [$namespace, $name]
-    | {operation: "MergePatch", ignoreMissingObject: true, apiVersion: "hypershift.openshift.io/v1alpha1", kind: "HostedCluster",
-       $namespace, $name, mergePatch: {metadata: {annotations: {"hypershift.openshift.io/infra-id": "\(.id) \($holder.name)"}}}}'
+  patch::jq 'def notes($annotations): (.name | split("/")) as [$namespace, $name] | {operation: "MergePatch", ignoreMissingObject: true,
+      apiVersion: "hypershift.openshift.io/v1alpha1", kind: "HostedCluster", $namespace, $name, mergePatch: {metadata: {$annotations}}};
+    [.snapshots.clusters[].filterResult]
+    # Who has a namespace keeps it; names with dots and dashes may make the same. This comes first: a cluster waits for its infraID.
+    | (group_by(.name | gsub("[/.]"; "-"))[] | min_by([(.there | not), .created, .name]) as $holder
+      | .[] | (if .name == $holder.name then null else $holder.name end) as $by
+      | select(.taken != $by) | notes({"hypershift.openshift.io/namespace-taken-by": $by})),
+    # So with an infraID.
+    (map(select(.id)) | group_by(.id)[] | (first(.[] | select(.given == "\(.id) \(.name)")) // min_by([.created, .name])) as $holder
+      | .[] | "\(.id) \($holder.name)" as $given | select(.given != $given) | notes({"hypershift.openshift.io/infra-id": $given}))'
 }
 
 hook::run "$@"

@@ -1,9 +1,9 @@
 # What is known of a HostedCluster, and the words in which its hook says what should be.
 $object.spec as $spec | $object.status as $status | $object.metadata.name as $name | $object.metadata.namespace as $home
-| ("\($home)-\($name)" | gsub("\\."; "-")) as $space | "hypershift.openshift.io/v1alpha1" as $api
+| ("\($home)-\($name)" | gsub("\\."; "-")) as $space | "hypershift.openshift.io/v1alpha1" as $api | $object.metadata.annotations as $notes
 | ($spec.infraID // $status.infraID // ($object.metadata.uid | hashed($name[0:20]; 30))) as $infra
 | $values[0].global.hypershift.releases[$spec.release.image] as $release
-| ($object.metadata.annotations["hypershift.openshift.io/infra-id"] // "" | split(" ")) as [$given, $holder]
+| ($notes["hypershift.openshift.io/infra-id"] // "" | split(" ")) as [$given, $holder] | $notes["hypershift.openshift.io/namespace-taken-by"] as $taken
 | ($spec.pausedUntil // "false" | if . == "true" then infinite else (try fromdateiso8601 catch 0) - now end) as $pause
 | [["pullSecret", "pull-secret"], ["sshKey", "ssh-key"], ["providerCreds", "provider-creds"] | select($spec[.[0]])] as $secrets
 | [$secrets[] | $spec[.[0]].name | select($context.related.secrets[.] == null)] as $missing
@@ -15,6 +15,7 @@ $object.spec as $spec | $object.status as $status | $object.metadata.name as $na
 | ($cluster.status | .controlPlaneReady == true and .infrastructureReady == true) as $ready
 | ($ready and $plane.version == $release.version) as $rolled_out
 | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
+   elif $taken then ["NamespaceInUse", "\($space) belongs to HostedCluster \($taken)"]
    elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
    elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
    elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"] else null end) as $wrong |
