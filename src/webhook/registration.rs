@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use engine::hook::AdmissionKind;
 use engine::{Failure, FailureKind, WebhookClient, WebhookRegistration};
 use serde_json::{Value, json};
 
@@ -27,13 +28,13 @@ pub(super) async fn register(
     namespace: &str,
 ) -> Result<(), Failure> {
     let mut problems = Vec::new();
-    for (kind, wanted) in [(VALIDATING, &registration.validating), (MUTATING, &registration.mutating)] {
-        let path = format!("{CONFIGURATIONS}/{kind}/{}", encode_segment(name));
-        let outcome = match wanted {
-            Some(object) => requests.apply(&path, MANAGER, object).await.map(drop),
-            None => requests.delete(&path).await.map(drop),
-        };
-        problems.extend(outcome.err());
+    for (kind, plural, wanted) in [
+        (AdmissionKind::Validating, VALIDATING, &registration.validating),
+        (AdmissionKind::Mutating, MUTATING, &registration.mutating),
+    ] {
+        let path = format!("{CONFIGURATIONS}/{plural}/{}", encode_segment(name));
+        let kept = registration.kept.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name.as_str());
+        problems.extend(configure(requests, &path, wanted.as_ref(), &kept.collect()).await.err());
     }
     for (crd, conversion) in &registration.conversions {
         let outcome = match conversion {
@@ -51,6 +52,35 @@ pub(super) async fn register(
             .advise("give the operator the rights that examples/install/webhooks has")),
         Some(error) => Err(Failure::of(FailureKind::Cluster, &error)),
     }
+}
+
+/// Writes a configuration, or removes it. Of its webhooks those that are `kept` are written only if the API server knows them.
+async fn configure(
+    requests: &Requests,
+    path: &str,
+    wanted: Option<&Value>,
+    kept: &BTreeSet<&str>,
+) -> Result<(), RequestError> {
+    let mut wanted = wanted.cloned();
+    if let Some(webhooks) = wanted.as_mut().and_then(|object| object.get_mut("webhooks")?.as_array_mut())
+        && !kept.is_empty()
+    {
+        let known = requests.get(path).await?.unwrap_or_default();
+        let known = known.get("webhooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_known = |name: &str| known.iter().any(|webhook| name_of(webhook) == name);
+        webhooks.retain(|webhook| !kept.contains(name_of(webhook)) || is_known(name_of(webhook)));
+        if webhooks.is_empty() {
+            wanted = None;
+        }
+    }
+    match wanted {
+        Some(object) => requests.apply(path, MANAGER, &object).await.map(drop),
+        None => requests.delete(path).await.map(drop),
+    }
+}
+
+fn name_of(webhook: &Value) -> &str {
+    webhook.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Has the objects of a definition converted by hooks.

@@ -10,7 +10,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::in_process::{Cluster, Operator};
-use crate::support::server::{get, ok, send};
+use crate::support::program::hook;
+use crate::support::server::{get, ok, send, until};
 
 pub(crate) const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 pub(crate) const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
@@ -152,7 +153,7 @@ async fn f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its
     assert_eq!(status, 500, "{answer}");
     let process = fs::read_to_string(world.path("slow.pid")).unwrap();
     let process = std::path::Path::new("/proc").join(process.trim());
-    crate::support::server::until("the end of the hook", || !process.exists()).await;
+    until("the end of the hook", || !process.exists()).await;
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
@@ -191,6 +192,36 @@ async fn a_global_hook_changes_objects_before_they_are_written() {
     // The namespace of the operator itself is left alone.
     let own = ok(&world.server, Method::POST, "/api/v1/namespaces/ops/configmaps", &map("a", "good")).await;
     assert_eq!(own["metadata"]["labels"], json!(null));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+/// Prints which labels of hooks a hook is shown.
+const SHOWN: &str = r#"grep -oE '"(first|second|third)":"hook"' "$BINDING_CONTEXT_PATH""#;
+
+async fn a_webhook_is_asked_once_more_when_a_later_one_changed_the_object_and_it_wants_to_know() {
+    let world = shop().await;
+    // Each writes down how many of them it was shown, and adds one.
+    for (name, policy) in [("first", "IfNeeded"), ("second", "Never"), ("third", "IfNeeded")] {
+        let text = MUTATES
+            .replace("name: label", &format!("name: {name}\n  reinvocationPolicy: {policy}"))
+            .replace("/metadata/labels\"", &format!("/metadata/labels/{name}\""))
+            .replace("{\"by\":\"hook\"}", "\"hook\"")
+            .replace(
+                "patch=",
+                &format!("echo \"{name} $({SHOWN} | sort -u | wc -l)\" >> \"$WORLD/asked\"\npatch="),
+            );
+        world.write(&format!("global-hooks/{name}.sh"), &text);
+    }
+    let operator = world.start(ON).await;
+    registered(&world, "mutating", "Fail").await;
+    let mut object = map("a", "good");
+    object["metadata"]["labels"] = json!({"by": "user"});
+    let made = ok(&world.server, Method::POST, MAPS, &object).await;
+    let labels = json!({"by": "user", "first": "hook", "second": "hook", "third": "hook"});
+    assert_eq!(made["metadata"]["labels"], labels);
+    let asked = fs::read_to_string(world.path("asked")).unwrap();
+    // The last one has seen all that was changed, and who did not ask for it is not asked again.
+    assert_eq!(asked, "first 0\nsecond 1\nthird 2\nfirst 3\n");
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
@@ -319,6 +350,88 @@ async fn custom_resources_are_converted_when_they_are_written_read_listed_and_wa
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+async fn objects_are_converted_while_an_operator_that_was_started_again_is_not_ready() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "slowEnabled: true\nwebEnabled: true\n");
+    let waits = "while [[ ! -e $WORLD/gate ]]; do sleep 0.1; done; touch $WORLD/ready";
+    world.write("modules/005-slow/hooks/a.sh", &hook("\"onStartup\":1", waits));
+    world.write("modules/010-web/hooks/convert.sh", CONVERTS);
+    world.write("gate", "");
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    ok(&world.server, Method::POST, definitions, &tabs_definition()).await;
+    let path = format!("{definitions}/tabs.example.com");
+    let operator = world.start(ON).await;
+    converted_by(&world, &path, "Webhook").await;
+    let old = "/apis/example.com/v1alpha1/namespaces/shop/tabs";
+    let tab = json!({"apiVersion": "example.com/v1alpha1", "kind": "Tab", "metadata": {"name": "a"}, "spec": {"schedule": "5"}});
+    // The kinds that are served follow the definition a moment later.
+    let stored = "/apis/example.com/v1/namespaces/shop/tabs/a";
+    loop {
+        ok(&world.server, Method::POST, old, &tab).await;
+        if get(&world.server, stored).await.unwrap()["spec"] == json!({"hour": "5"}) {
+            break;
+        }
+        ok(&world.server, Method::DELETE, stored, &Value::Null).await;
+    }
+    assert_eq!(operator.stop().await, Outcome::Done);
+    fs::remove_file(world.path("gate")).unwrap();
+    fs::remove_file(world.path("ready")).unwrap();
+    let operator = world.start(ON).await;
+    let path_of_old = format!("{old}/a");
+    let read = || get(&world.server, &path_of_old);
+    // Nobody answers for a moment, and then the hook does. Never is an object shown in the form of another version.
+    let begun = std::time::Instant::now();
+    let mut count = 0;
+    while count < 20 {
+        if let Some(found) = read().await {
+            assert_eq!(found["spec"], json!({"schedule": "5"}));
+            count += 1;
+        }
+        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", get(&world.server, &path).await);
+    }
+    assert!(!world.path("ready").exists(), "its module has not run yet");
+    world.write("gate", "");
+    until("the end of the wait", || world.path("ready").exists()).await;
+    assert_eq!(read().await.unwrap()["spec"], json!({"schedule": "5"}));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+async fn webhooks_are_asked_while_an_operator_that_was_started_again_is_not_ready() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "slowEnabled: true\nwebEnabled: true\n");
+    let waits = "while [[ ! -e $WORLD/gate ]]; do touch $WORLD/waits; sleep 0.1; done; touch $WORLD/ready";
+    world.write("modules/005-slow/hooks/a.sh", &hook("\"onStartup\":1", waits));
+    world.write("modules/010-web/hooks/check.sh", VALIDATES);
+    // At first the API server knows nothing of a module that has not run.
+    let operator = world.start(ON).await;
+    until("the first module", || world.path("waits").exists()).await;
+    ok(&world.server, Method::POST, MAPS, &map("a", "bad")).await;
+    world.write("gate", "");
+    registered(&world, "validating", "Fail").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    for name in ["gate", "ready", "waits"] {
+        fs::remove_file(world.path(name)).unwrap();
+    }
+    let operator = world.start(ON).await;
+    until("the first module", || world.path("waits").exists()).await;
+    registered(&world, "validating", "Ignore").await;
+    // Nobody listens where the operator before it did, so that requests pass until this one is known.
+    let begun = std::time::Instant::now();
+    let mut count = 0;
+    while send(&world.server, Method::POST, MAPS, &map(&format!("b{count}"), "bad")).await.0 != 403 {
+        count += 1;
+        assert!(begun.elapsed() < Duration::from_mins(1));
+    }
+    // A hook that fails has perhaps not got what its module brings.
+    ok(&world.server, Method::POST, MAPS, &map("c", "broken")).await;
+    assert!(!world.path("ready").exists(), "its module has not run yet");
+    world.write("gate", "");
+    registered(&world, "validating", "Fail").await;
+    let (status, _) = send(&world.server, Method::POST, MAPS, &map("d", "broken")).await;
+    assert_eq!(status, 403);
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 async fn configurations_that_somebody_edits_or_deletes_are_put_right() {
     let world = shop().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
@@ -425,9 +538,12 @@ scenarios! {
     f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its_request,
     f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_back,
     a_global_hook_changes_objects_before_they_are_written,
+    a_webhook_is_asked_once_more_when_a_later_one_changed_the_object_and_it_wants_to_know,
     a_patch_that_can_not_be_applied_is_the_failure_of_its_hook,
     an_operator_whose_webhooks_are_off_asks_for_nothing,
     custom_resources_are_converted_when_they_are_written_read_listed_and_watched,
+    objects_are_converted_while_an_operator_that_was_started_again_is_not_ready,
+    webhooks_are_asked_while_an_operator_that_was_started_again_is_not_ready,
     configurations_that_somebody_edits_or_deletes_are_put_right,
     a_hook_is_asked_in_the_version_that_its_rule_names,
     the_api_server_judges_the_conditions_of_a_webhook_before_it_asks,

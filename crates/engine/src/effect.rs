@@ -19,7 +19,7 @@ use crate::enabled::EnabledModules;
 use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::snapshot::Key;
-use crate::hook::{MonitorSpec, RunContexts};
+use crate::hook::{AdmissionKind, MonitorSpec, RunContexts};
 use crate::lease::LeaseRecord;
 use crate::name::{
     BrokerCallId, CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId,
@@ -465,6 +465,9 @@ pub struct WebhookRegistration {
     pub validating: Option<Value>,
     /// The `MutatingWebhookConfiguration`; `None` if there is to be none.
     pub mutating: Option<Value>,
+    /// Those of their webhooks, by full name, that are left out unless the API server knows them already: it is not known yet whether
+    /// they are wanted.
+    pub kept: BTreeSet<(AdmissionKind, String)>,
     /// The `spec.conversion` of definitions of custom resources that differs; `None` where it is given back.
     pub conversions: BTreeMap<String, Option<Value>>,
     /// Whether definitions are looked for that an operator before this one has left behind: all but these are given back.

@@ -15,6 +15,17 @@ use crate::notice::Notice;
 use crate::queue::{End, Next, Queues, Reason};
 use crate::task::{BindingType, HookRun, Task, TaskHead, TaskKind, Trigger};
 
+/// What is known of a hook.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Standing {
+    /// It runs when something happens.
+    InService,
+    /// Its module is on, and has not come so far.
+    On,
+    /// No discovery has said yet whether its module is on.
+    Unknown,
+}
+
 impl Modules {
     /// Returns the tasks that put all global hooks into service, and reports what was skipped in the files.
     pub(crate) fn start(&self, cx: &mut Context, cause: &Cause) -> Vec<Task> {
@@ -102,22 +113,27 @@ impl Modules {
         }
     }
 
-    /// Returns a number that changes with the hooks that are in service.
+    /// Returns a number that changes with the hooks that are in service, and with those that may come into service.
     pub(crate) fn in_service(&self) -> u64 {
         self.in_service
     }
 
-    /// Iterates over the hooks in service that the API server may ask: global ones, then those of modules as they run.
-    pub(crate) fn webhooks_in_service(&self) -> impl Iterator<Item = &Arc<Hook>> {
-        let modules = self.in_order().filter(|module| module.schedules_on);
-        let hooks = self.global.hooks.iter().chain(modules.flat_map(|module| &module.spec.hooks));
-        hooks.filter(|hook| hook.spec.has_webhooks())
-    }
-
-    /// Iterates over all hooks that the API server may ask, also those of modules that nobody knows to be on.
-    pub(crate) fn webhooks_of_all(&self) -> impl Iterator<Item = &Arc<Hook>> {
-        let hooks = self.in_order().flat_map(|module| &module.spec.hooks);
-        self.global.hooks.iter().chain(hooks).filter(|hook| hook.spec.has_webhooks())
+    /// Iterates over the hooks that the API server may ask or may come to ask: global ones, then those of modules as they run, with
+    /// what is known of them.
+    pub(crate) fn webhooks(&self) -> impl Iterator<Item = (&Arc<Hook>, Standing)> {
+        let modules = self.in_order().filter(|module| module.may_be_on());
+        let hooks = modules.flat_map(|module| {
+            let standing = if module.schedules_on {
+                Standing::InService
+            } else if module.is_on() {
+                Standing::On
+            } else {
+                Standing::Unknown
+            };
+            module.spec.hooks.iter().map(move |hook| (hook, standing))
+        });
+        let global = self.global.hooks.iter().map(|hook| (hook, Standing::InService));
+        global.chain(hooks).filter(|(hook, _)| hook.spec.has_webhooks())
     }
 
     /// Queues the hooks that a crontab line runs.

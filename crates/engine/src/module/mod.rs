@@ -36,6 +36,7 @@ mod watch_health;
 pub(crate) use bundle_runs::BundleRuns;
 pub(crate) use chart_package::PlannedInput;
 pub(crate) use hook_run::{report_review, report_run};
+pub(crate) use hooks::Standing;
 pub(crate) use lower::Lower;
 pub(crate) use modules::Modules;
 pub(crate) use provision::Provision;

@@ -230,6 +230,13 @@ impl Modules {
         self.loaded_hook(id).filter(|_| is_on)
     }
 
+    /// Returns the hook if it exists and its module may be on.
+    pub(crate) fn hook_to_come(&self, id: &HookId) -> Option<&Arc<Hook>> {
+        let may_be_on =
+            id.scope.module().is_none_or(|name| self.states.get(name).is_some_and(ModuleState::may_be_on));
+        self.loaded_hook(id).filter(|_| may_be_on)
+    }
+
     /// Records and reports that changed files can't be loaded at all.
     pub(crate) fn catalog_rejected(
         &mut self,
@@ -386,6 +393,9 @@ impl Modules {
             }
             let reason = (decision.enabled && !was_on).then(|| decision.to_string());
             let is_new = module.decision.replace(decision).is_none();
+            if is_new || module.is_on() != was_on {
+                self.in_service += 1;
+            }
             if is_new && lower.configuration.source_of(name).is_some() {
                 self.changed.insert(name.clone());
             }

@@ -312,6 +312,11 @@ impl Modules {
         tasks
     }
 
+    /// Returns whether all modules that there are to be are there: what belongs to none of them belongs to nobody.
+    pub(crate) fn are_complete(&self, configuration: &Configuration) -> bool {
+        self.complete && self.missing(configuration).is_empty()
+    }
+
     /// Returns the modules that are registered, and not there.
     fn missing(&self, configuration: &Configuration) -> BTreeSet<ModuleName> {
         let is_missing = |name: &&ModuleName| !self.states.contains_key(*name);

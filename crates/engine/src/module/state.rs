@@ -257,6 +257,11 @@ impl ModuleState {
         self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
     }
 
+    /// Returns whether the module is on, or no discovery has said yet that it is not.
+    pub(crate) fn may_be_on(&self) -> bool {
+        self.phase != Phase::Orphaned && self.decision.as_ref().is_none_or(|decision| decision.enabled)
+    }
+
     /// Returns whether objects of its release that somebody changes are put right. In maintenance they are left alone.
     pub(crate) fn is_enforced(&self, configuration: &Configuration) -> bool {
         self.spec.settings.drift.mode == DriftMode::Enforce

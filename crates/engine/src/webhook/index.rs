@@ -1,6 +1,10 @@
-//! Which hook answers what: an index of the hooks in service.
+//! Which hook answers what.
+//!
+//! At the start of an operator it is not known which hooks will be in service. What the API server knows of one before this stays until
+//! then, and is answered as far as it can be. Conversions begin before that, too: objects that nobody converts are read and written in
+//! a wrong form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::conversion::Rules;
@@ -23,6 +27,8 @@ pub(super) struct WebhookIndex {
     by_path: BTreeMap<String, usize>,
     /// The conversions by definition.
     conversions: BTreeMap<Arc<str>, Rules>,
+    /// The definitions of which a hook is known to be wanted. Others are left as they are.
+    certain: BTreeSet<Arc<str>>,
     /// What can't be served, and why.
     problems: Vec<(HookId, String)>,
 }
@@ -36,6 +42,8 @@ pub(super) struct Admission {
     pub(super) hook: Arc<Hook>,
     /// The index of its binding in the hook's configuration.
     pub(super) index: usize,
+    /// Whether its hook is in service. Otherwise it may come to be.
+    pub(super) is_in_service: bool,
 }
 
 /// What a path leads to.
@@ -63,22 +71,25 @@ impl Admission {
 }
 
 impl WebhookIndex {
-    /// Returns the index of `hooks`. Of two webhooks with one name the first is served.
-    pub(super) fn new<'h>(hooks: impl Iterator<Item = &'h Arc<Hook>>) -> Self {
-        let mut index = Self::default();
-        for hook in hooks {
-            for kind in [AdmissionKind::Validating, AdmissionKind::Mutating] {
-                for (place, binding) in hook.spec.admissions(kind).iter().enumerate() {
-                    let name = binding.webhook_name(&hook.id.scope).into();
-                    index.add(Admission { kind, name, hook: Arc::clone(hook), index: place });
-                }
-            }
-            for (place, binding) in hook.spec.conversions.iter().enumerate() {
-                let rules = index.conversions.entry(binding.crd_name.as_str().into()).or_default();
-                rules.add(hook, place, binding);
+    /// Adds the admission webhooks of a hook. Of two with one name the first is served.
+    pub(super) fn add_admissions(&mut self, hook: &Arc<Hook>, is_in_service: bool) {
+        for kind in [AdmissionKind::Validating, AdmissionKind::Mutating] {
+            for (index, binding) in hook.spec.admissions(kind).iter().enumerate() {
+                let name = binding.webhook_name(&hook.id.scope).into();
+                self.add(Admission { kind, name, hook: Arc::clone(hook), index, is_in_service });
             }
         }
-        index
+    }
+
+    /// Adds the conversions of a hook, which is `certain` to be wanted, or may be.
+    pub(super) fn add_conversions(&mut self, hook: &Hook, certain: bool) {
+        for (place, binding) in hook.spec.conversions.iter().enumerate() {
+            let crd: Arc<str> = binding.crd_name.as_str().into();
+            if certain {
+                self.certain.insert(Arc::clone(&crd));
+            }
+            self.conversions.entry(crd).or_default().add(hook, place, binding);
+        }
     }
 
     fn add(&mut self, admission: Admission) {
@@ -114,9 +125,19 @@ impl WebhookIndex {
         self.admissions.iter().map(|admission| &**admission).filter(move |admission| admission.kind == kind)
     }
 
+    /// Iterates over the admission webhooks whose hooks are not in service, and may come to be.
+    pub(super) fn to_come(&self) -> impl Iterator<Item = &Admission> {
+        self.admissions.iter().map(|admission| &**admission).filter(|admission| !admission.is_in_service)
+    }
+
     /// Iterates over the definitions whose objects are converted.
     pub(super) fn definitions(&self) -> impl Iterator<Item = &Arc<str>> {
         self.conversions.keys()
+    }
+
+    /// Returns whether a hook is known to be wanted that converts the objects of a definition.
+    pub(super) fn is_certain(&self, crd: &str) -> bool {
+        self.certain.contains(crd)
     }
 
     /// Returns what can't be served, and why.

@@ -35,6 +35,8 @@ pub(super) struct Registrar {
     in_flight: Option<(RunId, Step)>,
     /// What was told last; `None` if that is not known.
     told: Option<(Option<Value>, Option<Value>)>,
+    /// Which of their webhooks were left out if the API server did not know them.
+    kept: BTreeSet<(AdmissionKind, String)>,
     /// The configurations as they are in the cluster.
     validating: ConfigurationWatch,
     mutating: ConfigurationWatch,
@@ -50,6 +52,8 @@ pub(super) struct Registrar {
     failures: u32,
     last_failure: Option<Arc<Failure>>,
     retry_at: Option<Time>,
+    /// Whether reviews can't be taken, and the API server may know of somebody to ask.
+    withdraws: bool,
 }
 
 /// What is under way.
@@ -57,6 +61,8 @@ pub(super) struct Registrar {
 enum Step {
     Register(Arc<WebhookRegistration>),
     Serve,
+    /// Reviews can't be taken: nobody is to be asked.
+    Withdraw,
 }
 
 /// An object that somebody else changed.
@@ -81,6 +87,7 @@ struct DefinitionWatch {
 }
 
 /// What is wanted.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none excludes another")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'w> {
     pub(super) webhooks: &'w WebhookConfig,
@@ -91,6 +98,8 @@ pub(super) struct Wanted<'w> {
     pub(super) is_ending: bool,
     /// Whether the API server is told. Otherwise reviews are taken, and that is all.
     pub(super) registers: bool,
+    /// Whether it is known of all definitions whether a hook wants them: what an operator before this one left behind is given back.
+    pub(super) may_sweep: bool,
 }
 
 impl Registrar {
@@ -122,6 +131,11 @@ impl Registrar {
         let now = cx.now;
         self.is_dirty |=
             self.disputes.values().filter_map(|dispute| dispute.mending.next()).any(|at| at <= now);
+        if self.in_flight.is_none() && wanted.registers && std::mem::take(&mut self.withdraws) {
+            let run = cx.ids.run();
+            self.in_flight = Some((run, Step::Withdraw));
+            cx.push(Effect::RegisterWebhooks { run, registration: Arc::default() });
+        }
         let waits = self.retry_at.is_some_and(|at| at > cx.now);
         if !self.is_dirty || self.in_flight.is_some() || waits {
             return;
@@ -139,8 +153,10 @@ impl Registrar {
                 let run = cx.ids.run();
                 self.in_flight = Some((run, Step::Serve));
                 cx.push(Effect::ServeWebhooks { run });
-            } else if wanted.registers && (self.told != Some((None, None)) || !self.is_swept) {
-                let sweep = Some(BTreeSet::new());
+            } else if wanted.registers
+                && (self.told != Some((None, None)) || (wanted.may_sweep && !self.is_swept))
+            {
+                let sweep = wanted.may_sweep.then(BTreeSet::new);
                 self.register(cx, WebhookRegistration { sweep, ..WebhookRegistration::default() });
             }
             return;
@@ -153,9 +169,13 @@ impl Registrar {
         let (validating, mutating) = (of(AdmissionKind::Validating), of(AdmissionKind::Mutating));
         let mut objects = BTreeSet::new();
         let conversions = self.conversions(cx, &terms, wanted, &mut objects);
-        let is_told = self.told.as_ref().is_some_and(|(old, older)| *old == validating && *older == mutating);
+        let kept: BTreeSet<(AdmissionKind, String)> =
+            wanted.index.to_come().map(|admission| (admission.kind, admission.name.to_string())).collect();
+        let is_told = self.kept == kept
+            && self.told.as_ref().is_some_and(|(old, older)| *old == validating && *older == mutating);
         let mut is_changed = false;
-        if is_told && !wanted.is_ending {
+        // Which of those that may come the API server knows is not known here.
+        if is_told && !wanted.is_ending && kept.is_empty() {
             for (kind, wished) in
                 [(AdmissionKind::Validating, &validating), (AdmissionKind::Mutating, &mutating)]
             {
@@ -175,11 +195,12 @@ impl Registrar {
         if is_told {
             self.disputes.retain(|object, _| objects.contains(object));
         }
-        if is_told && !is_changed && conversions.is_empty() && self.is_swept {
+        let sweeps = wanted.may_sweep && !self.is_swept;
+        if is_told && !is_changed && conversions.is_empty() && !sweeps {
             return;
         }
-        let sweep = (!self.is_swept).then(|| wanted.index.definitions().map(ToString::to_string).collect());
-        self.register(cx, WebhookRegistration { validating, mutating, conversions, sweep });
+        let sweep = sweeps.then(|| wanted.index.definitions().map(ToString::to_string).collect());
+        self.register(cx, WebhookRegistration { validating, mutating, kept, conversions, sweep });
     }
 
     fn register(&mut self, cx: &mut Context, registration: WebhookRegistration) {
@@ -242,12 +263,15 @@ impl Registrar {
     ) -> BTreeMap<String, Option<Value>> {
         let mut conversions = BTreeMap::new();
         for crd in wanted.index.definitions() {
-            // A definition that does not exist yet is told when it comes.
+            // A definition that does not exist yet is told when it comes, and one that may be unwanted is not watched.
             let Some(actual) = self.watch.known.get(&**crd) else { continue };
             let conversion = terms.conversion(wanted.webhooks, crd);
             let difference = (!says(&actual.said, &conversion))
                 .then(|| Difference::Changed { writer: actual.writer.clone() });
             let is_told = self.watch.told.get(&**crd) == Some(&conversion);
+            if difference.is_none() {
+                self.watch.told.insert(crd.to_string(), conversion.clone());
+            }
             let object = format!("CustomResourceDefinition {crd}");
             let is_due = if is_told && !wanted.is_ending {
                 self.mends(cx, &object, difference)
@@ -266,16 +290,25 @@ impl Registrar {
 
     /// Watches the definitions whose objects are converted, and no others.
     fn watch_definitions(&mut self, cx: &mut Context, bindings: &mut Bindings, index: &WebhookIndex) {
-        let names: BTreeSet<String> = index.definitions().map(ToString::to_string).collect();
+        let certain = index.definitions().filter(|crd| index.is_certain(crd));
+        let names: BTreeSet<String> = certain.map(ToString::to_string).collect();
         if self.watch.names == names {
             return;
         }
         if let Some(monitor) = self.watch.monitor.take() {
             cx.push(Effect::StopMonitor { monitor });
         }
-        let gone = self.watch.names.difference(&names).filter(|name| self.watch.known.contains_key(*name));
-        self.unwanted.extend(gone.map(|name| Arc::from(name.as_str())));
-        self.watch = DefinitionWatch { names, ..DefinitionWatch::default() };
+        let mut told = std::mem::take(&mut self.watch.told);
+        for gone in self.watch.names.difference(&names) {
+            if told.contains_key(gone) {
+                self.unwanted.insert(Arc::from(gone.as_str()));
+            } else {
+                // Nobody has seen yet whether it leads here.
+                self.is_swept = false;
+            }
+        }
+        told.retain(|name, _| names.contains(name));
+        self.watch = DefinitionWatch { names, told, ..DefinitionWatch::default() };
         if self.watch.names.is_empty() {
             return;
         }
@@ -363,7 +396,11 @@ impl Registrar {
                 self.ca_bundle = Some(ca_bundle);
                 self.succeeded();
             }
-            Err(failure) => self.failed(cx, config, failure),
+            Err(failure) => {
+                // What an operator before this one left there holds up requests that nobody answers.
+                self.withdraws = self.told.is_none();
+                self.failed(cx, config, failure);
+            }
         }
     }
 
@@ -384,16 +421,24 @@ impl Registrar {
         if !self.awaits(run) {
             return;
         }
-        let Some((_, Step::Register(registration))) = self.in_flight.take() else { return };
+        let step = self.in_flight.take();
         self.is_dirty = true;
+        if let Some((_, Step::Withdraw)) = &step {
+            if outcome.is_ok() {
+                self.told = Some((None, None));
+            }
+            return;
+        }
+        let Some((_, Step::Register(registration))) = step else { return };
         if let Err(failure) = outcome {
             // Some of it may have been written.
             self.told = None;
             return self.failed(cx, config, failure);
         }
         self.succeeded();
-        self.is_swept = true;
+        self.is_swept |= registration.sweep.is_some();
         self.told = Some((registration.validating.clone(), registration.mutating.clone()));
+        self.kept.clone_from(&registration.kept);
         self.validating.written(registration.validating.as_ref());
         self.mutating.written(registration.mutating.as_ref());
         for (crd, conversion) in &registration.conversions {

@@ -124,7 +124,6 @@ impl Review {
         &self,
         index: &WebhookIndex,
         modules: &Modules,
-        is_standby: bool,
     ) -> Option<(Arc<Hook>, BindingContext, BindingType)> {
         match &self.question {
             Question::Admission { kind, path, review, .. } => {
@@ -140,18 +139,20 @@ impl Review {
             }
             Question::Conversion { review, steps } => {
                 let Step { rule, places } = steps.front()?;
-                // A standby does not know which modules are on; whoever leads has registered only hooks of those.
-                let hook = if is_standby {
-                    modules.loaded_hook(&rule.hook)?
-                } else {
-                    modules.runnable_hook(&rule.hook)?
-                };
+                // Who does not know yet which modules are on, as a standby, answers what was registered by who knew.
+                let hook = modules.hook_to_come(&rule.hook)?;
                 let binding = hook.spec.conversions.get(rule.binding)?;
                 let shown = review.shown(&of(&review.objects, places));
                 let context = BindingContext::conversion(binding, (&rule.from, &rule.to), shown);
                 Some((Arc::clone(hook), context, BindingType::Conversion))
             }
         }
+    }
+
+    /// Returns whether it asks a hook that is not in service, and may come to be.
+    pub(super) fn is_early(&self, index: &WebhookIndex) -> bool {
+        let Question::Admission { path, .. } = &self.question else { return false };
+        matches!(index.find(path), Some(Target::Admission(admission)) if !admission.is_in_service)
     }
 
     /// Returns the hook that is asked now, or was asked last.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::health::Health;
+use super::index::WebhookIndex;
 use super::response::Response;
 use super::review::{Answer, Review};
 use crate::catalog::Hook;
@@ -152,13 +153,23 @@ impl Reviews {
         cx.notify(Notice::ReviewFailed { hook: hook.clone(), webhook, failure });
     }
 
-    /// Answers a review whose hook failed.
-    pub(super) fn failed(&mut self, cx: &mut Context, answered: Answered, failure: Failure) {
+    /// Answers a review whose hook failed. That of a module that has not run yet may lack what that brings: it refuses nothing.
+    pub(super) fn failed(&mut self, cx: &mut Context, answered: Answered, failure: Failure, is_early: bool) {
         let Running { hook, review, .. } = answered.running;
         let Some(review) = review else { return };
+        if is_early {
+            return self.unanswered(cx, &review, &hook.id, failure);
+        }
         self.fail(cx, &review, &hook.id, failure);
         let answer = Answer::new(review.fail(&hook), ReviewEnd::Failed);
         self.answer(cx, &review, None, answer);
+    }
+
+    /// Gives a review no answer, so that the failure policy decides.
+    pub(super) fn unanswered(&mut self, cx: &mut Context, review: &Review, hook: &HookId, failure: Failure) {
+        self.fail(cx, review, hook, failure);
+        let message = format!("hook {hook} failed, and its module has not run yet");
+        refuse(cx, review, ReviewEnd::Failed, ReviewRefusal { reason: RefusalReason::Busy, message });
     }
 
     /// Adds the reviews that are under way to what waits in queues, as a queue of their own.
@@ -197,6 +208,11 @@ impl Answered {
     /// Returns the type of binding.
     pub(crate) fn binding(&self) -> &'static str {
         self.running.binding
+    }
+
+    /// Returns whether its hook is not in service, and may come to be.
+    pub(super) fn is_early(&self, index: &WebhookIndex) -> bool {
+        self.running.review.as_ref().is_some_and(|review| review.is_early(index))
     }
 
     /// Returns whether nothing is to be changed by what the hook wrote: the request is a dry run, or nobody waits any more.

@@ -10,7 +10,7 @@ use super::health::WebhookChange;
 use super::index::{Target, WebhookIndex};
 use super::registrar::{Registrar, Wanted};
 use super::response::Response;
-use super::review::Review;
+use super::review::{Answer, Review};
 use super::reviews::{Answered, Reviews, Running, Stage, refuse};
 use crate::config::Config;
 use crate::configuration::Prepared;
@@ -20,8 +20,8 @@ use crate::event::{HookOutput, WebhookCertificate};
 use crate::failure::Failure;
 use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Item, Key, Objects};
-use crate::module::{Lower, Modules};
-use crate::name::{MonitorId, ReviewId, RunId};
+use crate::module::{Lower, Modules, Standing};
+use crate::name::{HookId, MonitorId, ReviewId, RunId};
 use crate::notice::{Notice, ReviewEnd};
 use crate::queue::Reason;
 use crate::time::Time;
@@ -64,8 +64,10 @@ impl WebhookStage {
 pub(crate) struct Webhooks {
     config: Arc<Config>,
     index: WebhookIndex,
-    /// Which hooks the index is of, and whether it is of those that nobody knows to be in service, too.
-    indexed: Option<(u64, bool)>,
+    /// Which hooks the index is of, and at what stage.
+    indexed: Option<(u64, WebhookStage)>,
+    /// What was told that can't be served.
+    told_problems: Vec<(HookId, String)>,
     /// At what stage the registrar was asked last.
     asked: Option<WebhookStage>,
     registrar: Registrar,
@@ -87,21 +89,19 @@ impl Webhooks {
         let config = Arc::clone(&self.config);
         let Some(webhooks) = &config.webhooks else { return };
         let (is_standby, is_ending) = (stage == WebhookStage::Standby, stage.is_ending());
-        let wanted = (modules.in_service(), is_standby);
+        let wanted = (modules.in_service(), stage);
         if self.indexed != Some(wanted) && !is_ending {
             self.indexed = Some(wanted);
-            let index = if is_standby {
-                WebhookIndex::new(modules.webhooks_of_all())
-            } else {
-                WebhookIndex::new(modules.webhooks_in_service())
-            };
-            let before = std::mem::replace(&mut self.index, index);
-            // Other hooks came or went: what was told of this one is known.
-            for (hook, problem) in self.index.problems().iter().filter(|new| !before.problems().contains(new))
-            {
-                let scope = hook.scope.clone();
-                lower.cx.notify(Notice::Warned { scope, message: problem.clone() });
+            self.index = WebhookIndex::default();
+            for (hook, standing) in modules.webhooks() {
+                let is_in_service = standing == Standing::InService;
+                // Once the operator is ready, those are wanted that are in service.
+                if is_in_service || stage != WebhookStage::Ready {
+                    self.index.add_admissions(hook, is_in_service && !is_standby);
+                }
+                self.index.add_conversions(hook, standing != Standing::Unknown);
             }
+            self.tell_problems(lower.cx);
             self.reviews.health.retain(|webhook| self.index.has_name(webhook));
             self.registrar.mark_dirty();
         }
@@ -112,8 +112,14 @@ impl Webhooks {
                 self.registrar.try_now();
             }
         }
-        let wanted =
-            Wanted { webhooks, index: &self.index, is_ignoring, is_ending, registers: stage.leads() };
+        let wanted = Wanted {
+            webhooks,
+            index: &self.index,
+            is_ignoring,
+            is_ending,
+            registers: stage.leads(),
+            may_sweep: stage == WebhookStage::Ready && modules.are_complete(lower.configuration),
+        };
         self.registrar.advance(lower.cx, lower.bindings, &config, wanted);
         self.reviews.expire(lower.cx);
         if is_ending {
@@ -121,6 +127,19 @@ impl Webhooks {
         } else {
             self.start_hooks(modules, lower, webhooks.concurrency, is_standby);
         }
+    }
+
+    /// Tells what can't be served, once: other hooks come and go.
+    fn tell_problems(&mut self, cx: &mut Context) {
+        if self.index.to_come().next().is_some() {
+            return;
+        }
+        let problems = self.index.problems();
+        for (hook, problem) in problems.iter().filter(|new| !self.told_problems.contains(new)) {
+            let scope = hook.scope.clone();
+            cx.notify(Notice::Warned { scope, message: problem.clone() });
+        }
+        self.told_problems = problems.to_vec();
     }
 
     /// Starts the hooks of reviews, as many as may run at a time.
@@ -133,15 +152,18 @@ impl Webhooks {
             let Some(key) = next.map(|(key, _)| *key) else { return };
             passed = Some(key);
             let Some(review) = self.reviews.waiting.get(&key) else { return };
-            let Some((hook, context, binding_type)) = review.next(&self.index, modules, is_standby) else {
+            let Some((hook, context, binding_type)) = review.next(&self.index, modules) else {
                 if let Some(review) = self.reviews.waiting.remove(&key) {
                     refuse(lower.cx, &review, ReviewEnd::Refused, unknown(&review.webhook));
                 }
                 continue;
             };
-            if is_standby && !required_bindings(&hook.spec, std::slice::from_ref(&context)).is_empty() {
+            if (is_standby || review.is_early(&self.index))
+                && !required_bindings(&hook.spec, std::slice::from_ref(&context)).is_empty()
+            {
                 if let Some(review) = self.reviews.waiting.remove(&key) {
-                    refuse(lower.cx, &review, ReviewEnd::Refused, needs_leader(&review.webhook));
+                    let refusal = needs_snapshots(&review.webhook, is_standby);
+                    refuse(lower.cx, &review, ReviewEnd::Refused, refusal);
                 }
                 continue;
             }
@@ -234,12 +256,12 @@ impl Webhooks {
         self.reviews.finish(run)
     }
 
-    /// Takes the response out of what a hook wrote. What it wrote beside takes no effect if the request is a dry run, or if
-    /// this operator does not lead.
+    /// Takes the response out of what a hook wrote. What it wrote beside takes no effect if the request is a dry run, if this
+    /// operator does not lead, or if its module has not run.
     pub(crate) fn take_response(&self, answered: &Answered, output: &mut HookOutput) -> Response {
         let response = Response::take(output);
         let leads = self.asked.is_some_and(WebhookStage::leads);
-        if answered.changes_nothing() || !leads {
+        if answered.changes_nothing() || !leads || answered.is_early(&self.index) {
             *output = HookOutput::default();
         }
         response
@@ -263,7 +285,13 @@ impl Webhooks {
 
     /// Answers a review whose hook failed.
     pub(crate) fn failed(&mut self, cx: &mut Context, answered: Answered, failure: Failure) {
-        self.reviews.failed(cx, answered, failure);
+        let is_early = self.is_not_ready() && answered.is_early(&self.index);
+        self.reviews.failed(cx, answered, failure, is_early);
+    }
+
+    /// Returns whether the operator leads and has not run all modules yet.
+    fn is_not_ready(&self) -> bool {
+        self.asked == Some(WebhookStage::Starting)
     }
 
     /// Answers a review whose hook is through, or has the next hook asked.
@@ -272,6 +300,11 @@ impl Webhooks {
         let Some(mut review) = answered.into_review() else { return };
         match review.respond(&hook, response) {
             None => self.reviews.wait(review),
+            Some(Answer { problem: Some(problem), .. })
+                if self.is_not_ready() && review.is_early(&self.index) =>
+            {
+                self.reviews.unanswered(cx, &review, &hook.id, problem);
+            }
             Some(answer) => self.reviews.answer(cx, &review, Some(&hook), answer),
         }
     }
@@ -378,8 +411,9 @@ impl Webhooks {
 }
 
 /// A hook that is to see objects must not be told that there are none.
-fn needs_leader(webhook: &str) -> ReviewRefusal {
-    let message = format!("webhook {webhook} reads snapshots, which a standby does not have");
+fn needs_snapshots(webhook: &str, is_standby: bool) -> ReviewRefusal {
+    let why = if is_standby { "which a standby does not have" } else { "and its module has not run yet" };
+    let message = format!("webhook {webhook} reads snapshots, {why}");
     ReviewRefusal { reason: RefusalReason::Busy, message }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Files {
     pub(crate) global: Global,
     pub(crate) modules: Vec<Module>,
     pub(crate) warnings: Vec<String>,
+    /// Whether there may be modules that were not read.
+    pub(crate) is_incomplete: bool,
 }
 
 pub(crate) fn files() -> Files {
@@ -124,7 +126,7 @@ impl Files {
         Catalog {
             global: Arc::new(self.global.clone()),
             modules: Arc::new(modules),
-            complete: true,
+            complete: !self.is_incomplete,
             warnings: self.warnings.clone(),
         }
     }

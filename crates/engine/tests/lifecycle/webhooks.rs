@@ -7,8 +7,8 @@ use engine::hook::response::{AdmissionResponse, ConversionResponse};
 use engine::hook::spec::FailurePolicy;
 use engine::snapshot::{Item, Key};
 use engine::{
-    Command, CommandId, Config, Event, Failure, FailureKind, HookOutput, RefusalReason, ReviewId,
-    WebhookCertificate, WebhookClient, WebhookConfig,
+    Command, CommandId, Config, ElectionConfig, ElectionMode, Event, Failure, FailureKind, HookOutput,
+    RefusalReason, ReviewId, WebhookCertificate, WebhookClient, WebhookConfig,
 };
 use serde_json::{Value, json};
 
@@ -122,6 +122,7 @@ fn f_f2_a_webhook_that_does_not_answer_holds_up_nobody_until_the_operator_is_rea
     let mut world = world(&late).takes("late/slow.sh", 1_000);
     world.run_until(120);
     assert_eq!(world.policies(), ["Ignore"]);
+    assert!(world.registrations.last().unwrap().kept.is_empty(), "its module has run");
     world.run();
     assert_eq!(world.policies(), ["Fail"]);
     let registration = world.registrations.last().unwrap();
@@ -132,6 +133,53 @@ fn f_f2_a_webhook_that_does_not_answer_holds_up_nobody_until_the_operator_is_rea
     let excluded = json!([{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "ops"]}]);
     assert_eq!(webhook["namespaceSelector"]["matchExpressions"], excluded);
     assert_eq!(registration.mutating, None);
+}
+
+#[test]
+fn the_api_server_is_told_all_that_a_binding_says_and_the_defaults_of_the_rest() {
+    let says_all = "kubernetesValidating: [{name: all.web.example.com, timeoutSeconds: 7, failurePolicy: Ignore, sideEffects: NoneOnDryRun, \
+        labelSelector: {matchLabels: {app: web}}, namespace: {labelSelector: {matchExpressions: [{key: team, operator: In, values: [shop]}]}}, \
+        matchConditions: [{name: later, expression: 'false'}], \
+        rules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments/scale], operations: [UPDATE, DELETE], scope: Namespaced}]}]";
+    let says_little = "kubernetesMutating: [{name: little.web.example.com, rules: [{apiGroups: [''], apiVersions: ['*'], \
+        resources: [pods], operations: ['*']}]}]";
+    let files = files().module(10, "web").hook("all.sh", says_all).hook("little.sh", says_little);
+    let world = world(&files).settled();
+    let client = |path: &str| {
+        let service = json!({"namespace": "ops", "name": "hooks", "path": path, "port": 443});
+        json!({"service": service, "caBundle": "Y2E="})
+    };
+    let outside =
+        json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "ops"]});
+    let told = world.registrations.last().unwrap();
+    let labels = json!({"app.kubernetes.io/managed-by": "addon-operator"});
+    assert_eq!(
+        told.validating,
+        Some(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "ours", "labels": labels},
+            "webhooks": [{
+                "name": "all.web.example.com", "clientConfig": client("/validate/all.web.example.com"),
+                "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE", "DELETE"],
+                    "resources": ["deployments/scale"], "scope": "Namespaced"}],
+                "failurePolicy": "Ignore", "matchPolicy": "Equivalent", "sideEffects": "NoneOnDryRun", "timeoutSeconds": 7,
+                "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["shop"]}, outside]},
+                "objectSelector": {"matchLabels": {"app": "web"}},
+                "matchConditions": [{"name": "later", "expression": "false"}],
+                "admissionReviewVersions": ["v1", "v1beta1"],
+            }],
+        }))
+    );
+    assert_eq!(
+        told.mutating.as_ref().unwrap()["webhooks"],
+        json!([{
+            "name": "little.web.example.com", "clientConfig": client("/mutate/little.web.example.com"),
+            "rules": [{"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"], "resources": ["pods"], "scope": "*"}],
+            "failurePolicy": "Fail", "matchPolicy": "Equivalent", "sideEffects": "None", "timeoutSeconds": 10,
+            "namespaceSelector": {"matchExpressions": [outside]}, "objectSelector": {},
+            "reinvocationPolicy": "Never", "admissionReviewVersions": ["v1", "v1beta1"],
+        }])
+    );
 }
 
 #[test]
@@ -152,7 +200,11 @@ fn f_f5_what_the_api_server_refuses_is_told_again_and_the_start_goes_on() {
     assert!(world.view().converge.first_done);
     world.run();
     assert_eq!(world.policies(), ["Fail"]);
-    assert_eq!(world.registrations.iter().filter(|told| told.sweep.is_some()).count(), 3);
+    assert_eq!(
+        world.registrations.iter().filter(|told| told.sweep.is_some()).count(),
+        1,
+        "one that succeeded"
+    );
 }
 
 #[test]
@@ -241,6 +293,68 @@ fn a_hook_that_fails_or_says_nothing_refuses_and_quotes_nothing() {
     assert_eq!(world.answer(2).unwrap()["status"]["code"], 500);
 }
 
+/// An operator that waits for another one, which holds the Lease and dies.
+fn standby(files: &Files) -> World {
+    let seconds = Duration::from_secs;
+    let election = ElectionConfig {
+        mode: ElectionMode::Standby,
+        lease: "leader".to_owned(),
+        identity: "b".to_owned(),
+        lease_duration: seconds(35),
+        renew_deadline: seconds(30),
+        retry_period: seconds(10),
+    };
+    let spec =
+        json!({"holderIdentity": "a", "leaseDurationSeconds": 35, "acquireTime": "t", "renewTime": "t"});
+    let lease = json!({"metadata": {"resourceVersion": "1"}, "spec": spec}).to_string().into_bytes();
+    let config = Config { election: Some(election), ..webhooks() };
+    World::with_config(files, config).holds(
+        "Lease",
+        Key::new("ops", "leader"),
+        Item::filtered(None, lease.into()),
+    )
+}
+
+#[test]
+fn f_h1_a_standby_answers_reviews_and_nothing_but_the_answer_takes_effect_until_it_leads() {
+    let output = || HookOutput { admission: says(true).admission, ..configures("/web/x", &json!(2)) };
+    let files = web().hook("convert.sh", CONVERTS);
+    let mut world = standby(&files)
+        .hook("web/check.sh", Ok(output()))
+        .hook("web/check.sh", Ok(output()))
+        .hook("web/convert.sh", Ok(converted(&[tab("a", "v1")])));
+    world.run_until(3_000);
+    world.send_in(1, review(1, PATH));
+    world.send_in(2, conversion(2, "example.com/v1", &[tab("a", "v1beta1")]));
+    let trace = world.run_for(1_000);
+    assert_eq!(world.answer(1), Ok(json!({"uid": "u1", "allowed": true})));
+    assert_eq!(world.answer(2).unwrap()["convertedObjects"], json!([tab("a", "v1")]));
+    assert!(trace.contains("run hook web/check.sh") && !trace.contains("save"), "{trace}");
+    assert!(world.registrations.is_empty(), "only the leader tells the API server of webhooks");
+    world.run_for(60_000);
+    assert_eq!(world.policies(), ["Fail"]);
+    world.send_in(1, review(3, PATH));
+    let trace = world.run_for(1_000);
+    assert!(trace.contains("save web"), "{trace}");
+}
+
+#[test]
+fn a_standby_refuses_reviews_whose_hook_would_see_snapshots_that_it_does_not_have() {
+    let sees = VALIDATES.replace("timeoutSeconds", "includeSnapshotsFrom: [pods], timeoutSeconds");
+    let files = files()
+        .module(10, "web")
+        .hook("check.sh", &format!("{{kubernetes: [{{name: pods, kind: Pod}}], {sees}}}"));
+    let mut world = standby(&files).hook("web/check.sh", Ok(says(true))).hook("web/check.sh", Ok(says(true)));
+    world.run_until(3_000);
+    world.send_in(1, review(1, PATH));
+    let trace = world.run_for(1_000);
+    assert_eq!(world.answer(1), Err(RefusalReason::Busy), "{trace}");
+    world.run_for(60_000);
+    world.send_in(1, review(2, PATH));
+    world.run_for(1_000);
+    assert_eq!(world.answer(2), Ok(json!({"uid": "u2", "allowed": true})));
+}
+
 #[test]
 fn what_is_no_review_is_refused() {
     let mut world = world(&web()).settled();
@@ -320,6 +434,120 @@ fn objects_are_led_through_all_versions_and_those_that_are_there_are_left_alone(
     assert_eq!(answer["convertedObjects"], json!([tab("a", "v1"), tab("b", "v1"), tab("c", "v1")]));
 }
 
+/// A module with conversions behind one that takes its time, in a cluster that an operator before this one left.
+fn restarted(is_on: bool) -> World {
+    let service =
+        json!({"namespace": "ops", "name": "hooks", "path": "/convert/tabs.example.com", "port": 443});
+    let client = json!({"service": service, "caBundle": "Y2E="});
+    let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1", "v1beta1"]});
+    let said = json!({"said": {"strategy": "Webhook", "webhook": webhook}, "writers": []});
+    let crd = Item::filtered(None, said.to_string().into_bytes().into());
+    let files =
+        files().module(5, "slow").hook("wait.sh", "onStartup: 1").module(10, "web").hook("up.sh", CONVERTS);
+    let files = if is_on { files } else { files.off() };
+    world(&files)
+        .holds("CustomResourceDefinition", Key::new("", "tabs.example.com"), crd)
+        .takes("slow/wait.sh", 60_000)
+}
+
+#[test]
+fn conversions_go_on_over_a_restart_before_their_module_has_run() {
+    let mut world = restarted(true).hook("web/up.sh", Ok(converted(&[tab("a", "v1")])));
+    world.run_until(30_000);
+    assert!(!world.view().converge.first_done);
+    world.send_in(1, conversion(1, "example.com/v1", &[tab("a", "v1beta1")]));
+    world.run_for(1_000);
+    assert_eq!(world.answer(1).unwrap()["convertedObjects"], json!([tab("a", "v1")]));
+    world.run();
+    let given_back = |told: &Arc<engine::WebhookRegistration>| {
+        let swept = told.sweep.as_ref().is_some_and(|wanted| !wanted.contains("tabs.example.com"));
+        swept || told.conversions.values().any(Option::is_none)
+    };
+    assert!(!world.registrations.iter().any(given_back), "{:?}", world.registrations);
+    // It was as it should be, and is ours all the same.
+    world.after(1, config(200, &[("webEnabled", "false")]));
+    let last = &world.registrations.last().unwrap().conversions;
+    assert_eq!(last.get("tabs.example.com"), Some(&None), "{last:?}");
+}
+
+#[test]
+fn webhooks_stay_registered_over_a_restart_and_who_can_answer_does() {
+    let sees = VALIDATES
+        .replace("pods.web", "seeing.web")
+        .replace("timeoutSeconds", "includeSnapshotsFrom: [pods], timeoutSeconds");
+    let files = files()
+        .module(5, "slow")
+        .hook("wait.sh", "onStartup: 1")
+        .module(10, "web")
+        .hook("check.sh", VALIDATES)
+        .hook("see.sh", &format!("{{kubernetes: [{{name: pods, kind: Pod}}], {sees}}}"))
+        .module(20, "other")
+        .hook("off.sh", &VALIDATES.replace("pods.web", "pods.other"))
+        .off();
+    let output = || HookOutput { admission: says(false).admission, ..configures("/web/x", &json!(2)) };
+    let mut world = world(&files)
+        .takes("slow/wait.sh", 60_000)
+        .hook("web/check.sh", Ok(output()))
+        .hook("web/check.sh", Err(crate::world::failure("what it reads is not there yet")))
+        .hook("web/check.sh", Ok(HookOutput::default()));
+    world.run_until(30_000);
+    let told = world.registrations.last().unwrap().clone();
+    let names: Vec<_> = told.validating.as_ref().unwrap()["webhooks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].clone())
+        .collect();
+    assert_eq!(names, ["pods.web.example.com", "seeing.web.example.com"]);
+    assert_eq!(world.policies(), ["Ignore", "Ignore"]);
+    let kept: Vec<_> = told.kept.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(kept, ["pods.web.example.com", "seeing.web.example.com"], "if the API server knows them");
+    world.send_in(1, review(1, PATH));
+    let trace = world.run_for(1_000);
+    assert_eq!(world.answer(1).unwrap()["allowed"], json!(false));
+    assert!(!trace.contains("save"), "its module has not run: {trace}");
+    // Whose hook can't know yet is passed over by the failure policy, and at once.
+    for id in [2, 3] {
+        world.send_in(1, review(id, PATH));
+        world.run_for(1_000);
+        assert_eq!(world.answer(id), Err(RefusalReason::Busy));
+    }
+    world.send_in(1, review(4, &PATH.replace("pods", "seeing")));
+    world.run_for(1_000);
+    assert_eq!(world.answer(4), Err(RefusalReason::Busy));
+    world.run();
+    assert_eq!(world.policies(), ["Fail", "Fail"]);
+    assert!(world.registrations.last().unwrap().kept.is_empty());
+}
+
+#[test]
+fn who_can_not_take_reviews_has_nobody_asked() {
+    let mut world = world(&web());
+    let failure = || Err(Failure::new(FailureKind::Files, "tls.crt is not there"));
+    world.serving.extend([failure(), failure()]);
+    world.run_until(2_000);
+    let told = world.registrations.last().unwrap();
+    assert_eq!((&told.validating, &told.mutating, &told.sweep), (&None, &None, &None));
+    assert!(world.view().webhooks.failure.is_some());
+    world.run();
+    assert_eq!(world.policies(), ["Fail"]);
+}
+
+#[test]
+fn what_is_left_of_an_operator_before_is_given_back_when_all_modules_are_known() {
+    let mut world = restarted(false);
+    world.run_until(30_000);
+    assert!(world.registrations.iter().all(|told| told.sweep.is_none()), "{:?}", world.registrations);
+    world.run();
+    let swept: Vec<_> = world.registrations.iter().filter_map(|told| told.sweep.clone()).collect();
+    assert_eq!(swept, [std::collections::BTreeSet::new()]);
+    // Whose modules may be away says nothing about what is left.
+    let files = Files { is_incomplete: true, ..files().module(10, "web").hook("up.sh", CONVERTS).off() };
+    let mut world = self::world(&files);
+    world.run();
+    assert!(world.registrations.iter().all(|told| told.sweep.is_none()), "{:?}", world.registrations);
+}
+
 #[test]
 fn a_version_that_no_hook_leads_to_is_told_and_nothing_to_do_is_done_at_once() {
     let mut world = converting().settled();
@@ -354,10 +582,12 @@ fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_en
     let first = told(&world);
     assert_eq!(first.len(), 1);
     let (name, conversion) = first[0].clone();
-    assert_eq!(
-        (name.as_str(), &conversion.as_ref().unwrap()["strategy"]),
-        ("tabs.example.com", &json!("Webhook"))
-    );
+    let service =
+        json!({"namespace": "ops", "name": "hooks", "path": "/convert/tabs.example.com", "port": 443});
+    let client = json!({"service": service, "caBundle": "Y2E="});
+    let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1", "v1beta1"]});
+    assert_eq!(name, "tabs.example.com");
+    assert_eq!(conversion, Some(json!({"strategy": "Webhook", "webhook": webhook})));
     // What the API server adds is no change, and what somebody else writes is.
     let changed = |section: &Value| shown(section, "helm");
     let monitor = *world.monitors.iter().find(|(_, kind)| *kind == "CustomResourceDefinition").unwrap().0;

@@ -61,6 +61,8 @@ pub(crate) struct World {
     saving: VecDeque<Result<(), Failure>>,
     /// How the next registrations of webhooks end.
     pub(crate) registering: VecDeque<Result<(), Failure>>,
+    /// How the next attempts to take reviews end.
+    pub(crate) serving: VecDeque<Result<engine::WebhookCertificate, Failure>>,
     /// The Lease of the operators of the namespace.
     lease: Option<engine::LeaseRecord>,
     /// How the next attempts to put objects right end; the others succeed.
@@ -141,6 +143,7 @@ impl World {
             patching: VecDeque::new(),
             saving: VecDeque::new(),
             registering: VecDeque::new(),
+            serving: VecDeque::new(),
             lease: None,
             mends: VecDeque::new(),
             answers_to_reviews: Vec::new(),
@@ -605,10 +608,9 @@ impl World {
                 self.send_in(OTHER, Event::WebhooksRegistered { run, outcome });
             }
             Effect::ServeWebhooks { run } => {
-                self.send_in(
-                    OTHER,
-                    Event::WebhooksServed { run, outcome: Ok(crate::webhooks::certificate("Y2E=", 100)) },
-                );
+                let outcome =
+                    self.serving.pop_front().unwrap_or_else(|| Ok(crate::webhooks::certificate("Y2E=", 100)));
+                self.send_in(OTHER, Event::WebhooksServed { run, outcome });
             }
             // Its hook ends by itself at that moment.
             Effect::CancelRun { .. } if self.cancels_late => {}
