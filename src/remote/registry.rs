@@ -51,6 +51,12 @@ impl RegistryError {
         matches!(self, Self::Http { error, .. } if error.is_ours())
     }
 
+    /// Returns whether the registry may not know what it was asked for. There are several ways to say so.
+    pub(crate) fn is_unknown_call(&self) -> bool {
+        let Self::Refused { status, .. } = self else { return false };
+        status.is_client_error() && !matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    }
+
     /// Returns whether the registry says that there is no such thing.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: StatusCode::NOT_FOUND, .. })

@@ -12,9 +12,9 @@ use ::source::bundle::Problem;
 use ::source::chunk::MAX_PACKED_BYTES;
 use ::source::digest::Digest;
 use ::source::index::{Index, Line, MAX_INDEX_BYTES};
-use ::source::registry::manifest::{ACCEPT, BUNDLE, MANIFEST, MAX_MANIFEST};
+use ::source::registry::manifest::{ACCEPT, BUNDLE, LIST, MANIFEST, MAX_MANIFEST};
 use ::source::registry::reference::{self, RegistryUrl, is_registry};
-use ::source::signature::{detached, simple_signing};
+use ::source::signature::{detached, sigstore, simple_signing};
 use ::source::url::{BundleUrl, HttpUrl, IndexUrl};
 use bytes::Bytes;
 use http::StatusCode;
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::publish;
+use super::verification::referrers;
 use crate::remote::http::{Answer, Get, HttpError};
 use crate::remote::registry::{ANY, RegistryError, Session};
 
@@ -244,7 +245,7 @@ async fn copy_version(source: &mut Session<'_>, keep: &mut Keep<'_>, tag: &str) 
     copy_manifest(source, keep, (&of, tag), manifest).await?;
     let signatures = simple_signing::tag(&digest);
     let url = source.repository().manifest_of(source.server(), &signatures);
-    let is_signed = match source.get(&url, ACCEPT, MAX_MANIFEST).await {
+    let mut is_signed = match source.get(&url, ACCEPT, MAX_MANIFEST).await {
         Ok((manifest, ..)) => {
             copy_manifest(source, keep, (&of, &signatures), manifest).await?;
             true
@@ -252,6 +253,23 @@ async fn copy_version(source: &mut Session<'_>, keep: &mut Keep<'_>, tag: &str) 
         Err(error) if error.is_missing() => false,
         Err(error) => return Err(failed(error)),
     };
+    let mut bundles = Vec::new();
+    for (referrer, descriptor) in referrers(source, &digest).await.map_err(failed)? {
+        let url = source.repository().manifest_of(source.server(), &referrer.to_string());
+        let (manifest, ..) = source.get(&url, ACCEPT, MAX_MANIFEST).await.map_err(failed)?;
+        let own = Digest::of(&manifest);
+        if own != referrer {
+            return Err(wrong(&of, &format!("what the registry has as {referrer} has the digest {own}")));
+        }
+        copy_manifest(source, keep, (&of, &referrer.to_string()), manifest).await?;
+        bundles.push(descriptor);
+    }
+    if !bundles.is_empty() {
+        // Who has no call for what refers to a manifest looks here.
+        let list = json!({"schemaVersion": 2, "mediaType": LIST, "manifests": bundles}).to_string();
+        keep.manifest(&sigstore::tag(&digest), LIST, list.into_bytes()).await?;
+        is_signed = true;
+    }
     Ok(Copied { place: keep.place(tag), digest: layer.digest, is_signed })
 }
 
@@ -276,7 +294,7 @@ async fn copy_manifest(
         }
         keep.blob(&digest, bytes).await?;
     }
-    keep.manifest(tag, manifest).await
+    keep.manifest(tag, MANIFEST, manifest).await
 }
 
 /// Where the versions of one bundle of a registry are kept.
@@ -322,10 +340,10 @@ impl<'k> Keep<'k> {
         }
     }
 
-    async fn manifest(&mut self, tag: &str, bytes: Vec<u8>) -> Outcome<()> {
+    async fn manifest(&mut self, tag: &str, kind: &str, bytes: Vec<u8>) -> Outcome<()> {
         match self {
             Self::Registry(session, place) => {
-                let pushed = session.push_manifest(tag, MANIFEST, Bytes::from(bytes)).await;
+                let pushed = session.push_manifest(tag, kind, Bytes::from(bytes)).await;
                 pushed.map_err(|error| wrong(place, &error))
             }
             Self::Directory(root, _) => write(&root.join("manifests").join(tag), &bytes),

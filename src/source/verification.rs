@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use ::source::digest::Digest as SourceDigest;
+use ::source::registry::manifest::ACCEPT;
 use ::source::signature::detached;
 use ::source::signature::key::{KeyError, MAX_KEYS, PublicKey};
+use ::source::signature::sigstore::{self, MAX_BUNDLE, Statement};
 use ::source::signature::simple_signing::{self, MAX_TEXT, Signed};
 use ::source::url::HttpUrl;
 use engine::{AddonReason, Digest, Failure, RepositoryReason, SourceKey, Verification};
@@ -34,6 +36,94 @@ fn fetching(error: &impl ToString) -> Stop {
 /// Returns why the keys of a configuration can't be used.
 fn unusable(place: &str, error: &KeyError) -> RepositoryStop {
     RepositoryStop::Repository(RepositoryReason::LoadingError, format!("{place} can't be used: {error}"))
+}
+
+/// What was seen of the signatures of a manifest.
+#[derive(Default)]
+struct Seen {
+    /// Whether there is the tag of signatures.
+    has_tag: bool,
+    /// How many signatures there are.
+    signatures: usize,
+    /// What those signed that are of a key.
+    subjects: Vec<SourceDigest>,
+}
+
+fn failed(error: &RegistryError) -> Stop {
+    if error.is_ours() { Stop::Ours(disk_failure(error)) } else { fetching(error) }
+}
+
+/// Returns whether a key signed a manifest as cosign does up to version 2.
+async fn is_simply_signed(
+    keys: &Keys,
+    session: &mut Session<'_>,
+    manifest: &SourceDigest,
+    seen: &mut Seen,
+) -> Result<bool, Stop> {
+    let url = session.repository().manifest_of(session.server(), &simple_signing::tag(manifest));
+    let signed = match session.get(&url, ACCEPT, MAX_MANIFEST).await {
+        Ok((found, ..)) => simple_signing::signatures(&found),
+        Err(error) if error.is_missing() => return Ok(false),
+        Err(error) => return Err(failed(&error)),
+    };
+    (seen.has_tag, seen.signatures) = (true, signed.len());
+    for Signed { text: digest, signature } in &signed {
+        let url = session.repository().blob(session.server(), digest);
+        let (text, ..) = session.get(&url, ANY, MAX_TEXT).await.map_err(|error| failed(&error))?;
+        if SourceDigest::of(&text) == *digest && keys.accept(&text, signature) {
+            seen.subjects.extend(simple_signing::subject(&text));
+        }
+        if seen.subjects.contains(manifest) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether a key signed a manifest as cosign does from version 3 on.
+async fn has_bundle(
+    keys: &Keys,
+    session: &mut Session<'_>,
+    manifest: &SourceDigest,
+    seen: &mut Seen,
+) -> Result<bool, Stop> {
+    for (referrer, _) in referrers(session, manifest).await.map_err(|error| failed(&error))? {
+        let url = session.repository().manifest_of(session.server(), &referrer.to_string());
+        let (found, ..) = session.get(&url, ACCEPT, MAX_MANIFEST).await.map_err(|error| failed(&error))?;
+        let Some(digest) = sigstore::layer(&found) else { continue };
+        let url = session.repository().blob(session.server(), &digest);
+        let (bundle, ..) = session.get(&url, ANY, MAX_BUNDLE).await.map_err(|error| failed(&error))?;
+        let Some(Statement { message, signatures, subjects }) = sigstore::statement(&bundle) else {
+            continue;
+        };
+        seen.signatures += signatures.len();
+        if signatures.iter().any(|signature| keys.accept(&message, signature)) {
+            seen.subjects.extend(subjects);
+        }
+        if seen.subjects.contains(manifest) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the bundles that refer to a manifest: their descriptors with their digests. A registry that has no call for that has a tag.
+pub(super) async fn referrers(
+    session: &mut Session<'_>,
+    manifest: &SourceDigest,
+) -> Result<Vec<(SourceDigest, serde_json::Value)>, RegistryError> {
+    let url = session.repository().referrers(session.server(), manifest);
+    match session.get(&url, ACCEPT, MAX_MANIFEST).await {
+        Ok((found, ..)) => return Ok(sigstore::referrers(&found)),
+        Err(error) if error.is_unknown_call() => {}
+        Err(error) => return Err(error),
+    }
+    let url = session.repository().manifest_of(session.server(), &sigstore::tag(manifest));
+    match session.get(&url, ACCEPT, MAX_MANIFEST).await {
+        Ok((found, ..)) => Ok(sigstore::referrers(&found)),
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 impl Fetcher {
@@ -112,39 +202,27 @@ impl Fetcher {
         session: &mut Session<'_>,
         manifest: &SourceDigest,
     ) -> Result<(), Stop> {
-        let tag = simple_signing::tag(manifest);
-        let failed = |error: &RegistryError| {
-            if error.is_ours() { Stop::Ours(disk_failure(error)) } else { fetching(error) }
-        };
-        let url = session.repository().manifest_of(session.server(), &tag);
-        let signed = match session.get(&url, ANY, MAX_MANIFEST).await {
-            Ok((found, ..)) => simple_signing::signatures(&found),
-            Err(error) if error.is_missing() => {
-                return Err(loading(&format!(
-                    "it is not signed: the registry has no tag {tag}, and spec.verify wants signatures of cosign there"
-                )));
-            }
-            Err(error) => return Err(failed(&error)),
-        };
-        let mut subjects = Vec::new();
-        for Signed { text: digest, signature } in &signed {
-            let url = session.repository().blob(session.server(), digest);
-            let (text, ..) = session.get(&url, ANY, MAX_TEXT).await.map_err(|error| failed(&error))?;
-            if SourceDigest::of(&text) == *digest && keys.accept(&text, signature) {
-                subjects.extend(simple_signing::subject(&text));
-            }
-            if subjects.contains(manifest) {
-                return Ok(());
-            }
+        let mut seen = Seen::default();
+        let is_signed = is_simply_signed(keys, session, manifest, &mut seen).await?
+            || has_bundle(keys, session, manifest, &mut seen).await?;
+        if is_signed {
+            return Ok(());
         }
-        Err(loading(&match subjects.first() {
+        let tag = simple_signing::tag(manifest);
+        Err(loading(&match seen.subjects.first() {
             Some(other) => {
                 format!(
                     "it is wrongly signed: its signature is of the manifest {other}, and the tag names {manifest}"
                 )
             }
-            None if signed.is_empty() => format!("it is not signed: {tag} has no signature of cosign"),
-            None => "it is wrongly signed: none of its signatures is of a key of spec.verify".to_owned(),
+            None if seen.signatures > 0 => {
+                "it is wrongly signed: none of its signatures is of a key of spec.verify".to_owned()
+            }
+            None if seen.has_tag => format!("it is not signed: {tag} has no signature of cosign"),
+            None => format!(
+                "it is not signed: the registry has no tag {tag}, and nothing that refers to the manifest, and spec.verify wants \
+                 signatures of cosign there"
+            ),
         }))
     }
 

@@ -8,18 +8,19 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use engine::{Include, RepositorySpec, SecretName, SourceSpec};
+use engine::{AddonReason, Include, RepositorySpec, SecretName, SourceSpec};
 use http::Method;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
 
+use crate::source_signatures::{serve, signed_by, text};
 use crate::support::docker_registry::DockerRegistry;
 use crate::support::program::Workspace;
-use crate::support::registry::BUNDLE;
-use crate::support::repository::{Packed, module};
+use crate::support::registry::{BUNDLE, Registry};
+use crate::support::repository::{Packed, Repository, module};
 use crate::support::server;
-use crate::support::source::{SourceFixture, bundle, key, repository_problem, spec, spec_of};
+use crate::support::source::{SourceFixture, bundle, key, problem, repository_problem, spec, spec_of};
 
 /// What the other client does: it knows nothing of bundles.
 const PUSH: &str = "
@@ -107,6 +108,46 @@ async fn what_another_client_pushed_is_a_bundle_if_it_has_the_type() {
     let fetched =
         world.sources().fetch(&key(), &of(registry.url("/addons"), vec![any("web")])).await.unwrap();
     assert_eq!(bundle(&fetched).name.as_str(), "web");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs docker-registry"]
+async fn what_cosign_signed_is_accepted_from_a_real_registry_into_which_it_was_mirrored() {
+    for is_new in [false, true] {
+        let (registry, origin) = (DockerRegistry::new().await, Repository::tls(&[]).await);
+        serve(&origin, is_new, false);
+        let workspace = Workspace::new();
+        registry.docker_config();
+        let both = format!("{}{}", registry.authority, origin.authority);
+        fs::write(workspace.path().join("ca.pem"), both).unwrap();
+        let (from, to) = (Registry::open(&origin).url(""), registry.url("/copy"));
+        let config = registry.file("config.json");
+        let mirror = [
+            "source",
+            "mirror",
+            &from,
+            &to,
+            "--include",
+            "web",
+            "--ca",
+            "ca.pem",
+            "--registry-config",
+            &config,
+        ];
+        let (code, said) = tokio::task::block_in_place(|| workspace.ask(&mirror));
+        assert!(
+            code == 0 && said.contains("/copy/web:1.0.0") && said.contains(", with its signature"),
+            "{said}"
+        );
+        let world = world(&registry).await;
+        let of = of(to, vec![any("web")]);
+        let stranger = signed_by(of.clone(), &[text("cosign/p384.pub")]);
+        let (reason, said) = problem(&world.sources().fetch(&key(), &stranger).await.unwrap());
+        assert_eq!(reason, AddonReason::LoadingError);
+        assert!(said.contains("none of its signatures is of a key of spec.verify"), "{said}");
+        let own = signed_by(of, &[text("cosign/p256.pub")]);
+        assert_eq!(bundle(&world.sources().fetch(&key(), &own).await.unwrap()).version, "1.0.0");
+    }
 }
 
 /// Returns the middle one of three measurements.

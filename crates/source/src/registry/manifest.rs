@@ -13,9 +13,11 @@ pub const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, applicatio
 /// The type of a manifest.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
+/// The type of a list of manifests.
+pub const LIST: &str = "application/vnd.oci.image.index.v1+json";
+
 /// The types of lists of manifests.
-const LISTS: [&str; 2] =
-    ["application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"];
+const LISTS: [&str; 2] = [LIST, "application/vnd.docker.distribution.manifest.list.v2+json"];
 
 /// What a registry can have for us.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -209,6 +209,11 @@ impl RepositoryReference {
         server.below(&format!("/v2/{}/blobs/uploads/", self.name), None)
     }
 
+    /// Returns the URL of the list of what refers to a manifest.
+    pub fn referrers(&self, server: &HttpUrl, manifest: &Digest) -> HttpUrl {
+        server.below(&format!("/v2/{}/referrers/{manifest}", self.name), None)
+    }
+
     /// Returns the URL of the first page of tags.
     pub fn tags(&self, server: &HttpUrl) -> HttpUrl {
         server.below(&format!("/v2/{}/tags/list", self.name), Some(PAGE))

@@ -18,6 +18,7 @@ const LABEL: &str = "PUBLIC KEY";
 /// The tags of DER.
 const SEQUENCE: u8 = 0x30;
 const BIT_STRING: u8 = 0x03;
+const INTEGER: u8 = 0x02;
 
 /// The algorithms that are known, as a key names them: with their parameters, in DER.
 const ALGORITHMS: [&[u8]; 5] = [
@@ -30,6 +31,13 @@ const ALGORITHMS: [&[u8]; 5] = [
     // RSA.
     &[0x06, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0],
 ];
+
+/// The algorithm of keys whose length counts.
+const RSA: &[u8] = ALGORITHMS[4];
+
+/// How many bits an RSA key may have.
+const SHORTEST_RSA: usize = 2048;
+const LONGEST_RSA: usize = 8192;
 
 /// Why a text has no key that can be used. Nothing of the text is quoted.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -53,6 +61,9 @@ pub enum KeyError {
     /// The algorithm is another one.
     #[error("the key is of a kind that is not known: use ECDSA (P-256, P-384, P-521), Ed25519 or RSA")]
     Algorithm,
+    /// It is too short, or far longer than anybody needs.
+    #[error("the RSA key has {0} bits, and {SHORTEST_RSA} to {LONGEST_RSA} are accepted: make another pair")]
+    Size(usize),
     /// It is too long, or there are too many.
     #[error("there are more than {MAX_KEYS} keys, or {} KiB of them", MAX_TEXT >> 10)]
     Many,
@@ -115,6 +126,12 @@ impl PublicKey {
             return Err(KeyError::Damaged);
         }
         let algorithm = ALGORITHMS.into_iter().find(|known| *known == named).ok_or(KeyError::Algorithm)?;
+        if algorithm == RSA {
+            let size = rsa_bits(bits).ok_or(KeyError::Damaged)?;
+            if !(SHORTEST_RSA..=LONGEST_RSA).contains(&size) {
+                return Err(KeyError::Size(size));
+            }
+        }
         Ok(Self { algorithm, bits: bits.to_vec() })
     }
 
@@ -127,6 +144,16 @@ impl PublicKey {
     pub fn bits(&self) -> &[u8] {
         &self.bits
     }
+}
+
+/// Returns how many bits the modulus of an RSA key has.
+fn rsa_bits(key: &[u8]) -> Option<usize> {
+    let (numbers, _) = part(key, SEQUENCE)?;
+    let (modulus, _) = part(numbers, INTEGER)?;
+    let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+    let modulus = modulus.get(zeros..)?;
+    let first = modulus.first()?;
+    Some(modulus.len() * 8 - usize::try_from(first.leading_zeros()).ok()?)
 }
 
 /// Returns the content of the part with this tag at the beginning of DER, and what is behind it.
@@ -155,6 +182,7 @@ mod tests {
     const P256: &str = include_str!("testdata/p256.pub");
     const ED25519: &str = include_str!("testdata/ed25519.pub");
     const RSA: &str = include_str!("testdata/rsa.pub");
+    const RSA_1024: &str = include_str!("testdata/rsa1024.pub");
 
     #[test]
     fn keys_are_read_as_openssl_and_cosign_write_them() {
@@ -185,6 +213,7 @@ mod tests {
             (&P256.replace("-----END PUBLIC KEY-----", ""), KeyError::Damaged),
             // The same length, another curve.
             (&P256.replace("DAQcDQ", "DAQYDQ"), KeyError::Algorithm),
+            (RSA_1024, KeyError::Size(1024)),
             (&many, KeyError::Many),
             (&"x".repeat(MAX_TEXT + 1), KeyError::Many),
         ] {
