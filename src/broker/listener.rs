@@ -26,8 +26,14 @@ use crate::http_listener::{self, Patience, Responder};
 /// How long a platform may take to send a request, and until the next one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(50);
+/// How long a body and an answer may take.
+const TERMS: Terms = Terms { body: PATIENCE, answer: Duration::from_secs(50) };
+
+#[derive(Clone, Copy)]
+struct Terms {
+    body: Duration,
+    answer: Duration,
+}
 
 /// How many connections are open at a time.
 const PATIENT: Patience = Patience {
@@ -57,6 +63,7 @@ pub(super) struct Listener {
     requests: Requests,
     calls: Arc<Semaphore>,
     metrics: BrokerMetrics,
+    terms: Terms,
 }
 
 /// Why a request is no call.
@@ -70,7 +77,8 @@ impl Listener {
         requests: Requests,
         metrics: BrokerMetrics,
     ) -> Self {
-        Self { access, pending, inbox, requests, calls: Arc::new(Semaphore::new(CALLS)), metrics }
+        let calls = Arc::new(Semaphore::new(CALLS));
+        Self { access, pending, inbox, requests, calls, metrics, terms: TERMS }
     }
 
     /// Takes calls until it is dropped.
@@ -123,7 +131,7 @@ impl Listener {
                 return Err((StatusCode::SERVICE_UNAVAILABLE, "NotReady", what));
             }
         }
-        let body = read(&head.headers, body).await?;
+        let body = read(&head.headers, body, self.terms.body).await?;
         let version = head.headers.get(VERSION).and_then(|text| text.to_str().ok()).map(str::to_owned);
         let request = BrokerRequest {
             method: head.method.as_str().to_owned(),
@@ -136,7 +144,7 @@ impl Listener {
         if !self.inbox.event(Event::BrokerAsked { id: pending.id, request }).await {
             return Err(ENDS);
         }
-        let answer = tokio::time::timeout(ANSWER, pending.answered()).await.map_err(|_| LATE)?;
+        let answer = tokio::time::timeout(self.terms.answer, pending.answered()).await.map_err(|_| LATE)?;
         Ok(body_of(&self.requests, answer.ok_or(ENDS)?).await)
     }
 }
@@ -172,14 +180,18 @@ fn known(method: &Method) -> &'static str {
 }
 
 /// Reads a body as JSON; nothing if it is empty.
-async fn read(headers: &HeaderMap, body: Incoming) -> Result<Option<Arc<Value>>, Refused> {
+async fn read(
+    headers: &HeaderMap,
+    body: Incoming,
+    patience: Duration,
+) -> Result<Option<Arc<Value>>, Refused> {
     const TOO_LONG: Refused = (StatusCode::PAYLOAD_TOO_LARGE, "BadRequest", "a body has 256 KiB at most");
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > LONGEST_BODY) {
         return Err(TOO_LONG);
     }
     let slow = (StatusCode::REQUEST_TIMEOUT, "BadRequest", "the body did not come in time");
-    let read = tokio::time::timeout(PATIENCE, Limited::new(body, LONGEST_BODY).collect()).await;
+    let read = tokio::time::timeout(patience, Limited::new(body, LONGEST_BODY).collect()).await;
     let bytes = match read.map_err(|_| slow)? {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => return Err(TOO_LONG),
@@ -191,4 +203,52 @@ async fn read(headers: &HeaderMap, body: Incoming) -> Result<Option<Arc<Value>>,
     let body = serde_json::from_slice(&bytes);
     let wrong = (StatusCode::BAD_REQUEST, "BadRequest", "the body is no JSON: send an object");
     body.map(|body| Some(Arc::new(body))).map_err(|_| wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use kube::Client;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::driver;
+
+    /// Listens for a platform `me:word`, with an engine that says nothing, and returns its address.
+    async fn listening() -> (std::net::SocketAddr, impl Sized) {
+        let answer = |_: http::Request<kube::client::Body>| async {
+            let data = json!({"username": STANDARD.encode("me"), "password": STANDARD.encode("word")});
+            let secret = json!({"metadata": {"name": "x"}, "data": data}).to_string().into_bytes();
+            Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::from(secret)))
+        };
+        let requests = Requests::new(Client::new(tower::service_fn(answer), "ops"));
+        let access = Arc::new(Access::new(requests.clone(), "ops", "x"));
+        let (inbox, _, channels) = driver::channels();
+        let mut own =
+            Listener::new(access, PendingCalls::default(), inbox, requests, BrokerMetrics::default());
+        own.terms = Terms { body: Duration::from_millis(50), answer: Duration::from_millis(50) };
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(own.listen(listener));
+        (address, channels)
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_and_an_answer_that_does_not_come_are_told() {
+        let (address, _channels) = listening().await;
+        for (sent, status, says) in [("{", 408, "did not come in time"), ("{}", 503, "no answer in time")] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let authorization = STANDARD.encode("me:word");
+            let head = format!(
+                "PUT /cluster/v2/service_instances/i HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\
+                 Authorization: Basic {authorization}\r\n\r\n{sent}"
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(says), "{answer}");
+            assert_eq!(answer.contains("retry-after: 5"), status == 503, "{answer}");
+        }
+    }
 }

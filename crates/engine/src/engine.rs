@@ -241,7 +241,7 @@ impl Engine {
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
             Event::IndexFetched { run, outcome } => repositories.index_fetched(run, outcome),
-            Event::InstancesKept { run, outcome } => broker.kept(lower.cx, run, outcome),
+            Event::InstancesKept { run, outcome } => broker.kept(sources, lower.cx, run, outcome),
             Event::InstancesRead { run, outcome } => broker.read(lower.cx, run, outcome),
             Event::KindAppeared { monitor } if controllers.owns(monitor) => {
                 controllers.kind_appeared(monitor);

@@ -325,6 +325,17 @@ impl InstanceStage {
     pub fn is_failure(self) -> bool {
         matches!(self, Self::ProvisionFailed | Self::DeprovisionFailed)
     }
+
+    /// Returns the one word for machines with which an end is announced; `None` for a beginning.
+    pub(crate) fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Provisioning | Self::Deprovisioning => None,
+            Self::Provisioned => Some("InstanceProvisioned"),
+            Self::ProvisionFailed => Some("InstanceFailed"),
+            Self::Deprovisioned => Some("InstanceRemoved"),
+            Self::DeprovisionFailed => Some("InstanceRemovalFailed"),
+        }
+    }
 }
 
 /// A binding that a watch feeds.

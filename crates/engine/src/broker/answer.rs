@@ -12,7 +12,14 @@ pub(super) struct Refusal {
     status: u16,
     error: &'static str,
     description: String,
+    /// What our own words for it are, where clients know it by the words of the specification.
+    detail: Option<String>,
 }
+
+/// How clients know two errors beside their names: they compare these words.
+const ASYNC: &str = "This service plan requires client support for asynchronous service operations.";
+const CONCURRENT: &str =
+    "The Service Broker does not support concurrent requests that mutate the same resource.";
 
 /// Returns an answer with this content.
 pub(super) fn json_answer(status: u16, body: Value) -> BrokerAnswer {
@@ -26,7 +33,12 @@ pub(super) fn accepted(operation: &str) -> BrokerAnswer {
 
 impl Refusal {
     fn new(status: u16, error: &'static str, description: impl Into<String>) -> Self {
-        Self { status, error, description: description.into() }
+        Self { status, error, description: description.into(), detail: None }
+    }
+
+    /// Returns it with the words by which clients know it.
+    fn known_as(self, words: &str) -> Self {
+        Self { description: words.to_owned(), detail: Some(self.description), ..self }
     }
 
     /// Something in the call is missing or wrong.
@@ -56,12 +68,19 @@ impl Refusal {
 
     /// The platform does not take answers that come later.
     pub(super) fn async_required() -> Self {
-        Self::new(422, "AsyncRequired", "this takes time: ask with accepts_incomplete=true")
+        let what = "this takes time: ask with accepts_incomplete=true";
+        Self::new(422, "AsyncRequired", what).known_as(ASYNC)
     }
 
     /// Something else is under way; the platform asks again. It takes this for no failure.
     pub(super) fn concurrency(description: impl Into<String>) -> Self {
-        Self::new(422, "ConcurrencyError", description)
+        Self::new(422, "ConcurrencyError", description).known_as(CONCURRENT)
+    }
+
+    /// The platform knows something of the plan that is not in the catalog.
+    pub(super) fn maintenance() -> Self {
+        let what = "no plan of the catalog has maintenance_info: read the catalog again, and leave it out";
+        Self::new(422, "MaintenanceInfoConflict", what)
     }
 
     /// The broker does not do that.
@@ -81,6 +100,10 @@ impl Refusal {
 
     /// Returns it as an answer.
     pub(super) fn answer(self) -> BrokerAnswer {
-        json_answer(self.status, json!({"error": self.error, "description": self.description}))
+        let mut body = json!({"error": self.error, "description": self.description});
+        if let Some((fields, detail)) = body.as_object_mut().zip(self.detail) {
+            fields.insert("detail".to_owned(), Value::String(detail));
+        }
+        json_answer(self.status, body)
     }
 }

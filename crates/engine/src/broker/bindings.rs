@@ -25,10 +25,22 @@ impl Broker {
         if !instance.is_of(ids) {
             return Err(other_plan());
         }
+        let operation = self.operations.get(key);
+        if instance.state == State::Provisioning && operation.is_some_and(|its| !its.is_going()) {
+            return Err(Refusal::bad_request(
+                "the instance could not be made, and last_operation says why: ask for it again, or remove it",
+            ));
+        }
         if instance.state != State::Provisioned {
             return Err(Refusal::concurrency(
                 "the instance is being made or removed: ask again when that has ended",
             ));
+        }
+        if instance.is_off(modules) {
+            return Err(Refusal::bad_request(format!(
+                "module {} is off, so there are no credentials: ask for the instance again",
+                instance.module
+            )));
         }
         if !is_bindable(modules, configuration, instance) {
             return Err(Refusal::bad_request("the plan is not bindable: it has no credentials"));
@@ -70,7 +82,9 @@ impl Broker {
         binding: &str,
     ) -> Result<Step, Refusal> {
         let instance = self.known()?.get(key).filter(|instance| instance.bindings.contains(binding));
-        let instance = instance.filter(|instance| is_bindable(modules, configuration, instance));
+        let has_credentials =
+            |instance: &&Instance| !instance.is_off(modules) && is_bindable(modules, configuration, instance);
+        let instance = instance.filter(has_credentials);
         let instance = instance.ok_or_else(|| no_binding(Refusal::not_found))?;
         Ok(Step::Answer(credentials(modules, configuration, instance, 200)))
     }

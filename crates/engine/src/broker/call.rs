@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use golang::url::path_unescape;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::answer::Refusal;
 use crate::event::BrokerRequest;
@@ -18,6 +18,12 @@ const MAX_ID: usize = 128;
 
 /// How many bytes parameters may have.
 const MAX_PARAMETERS: usize = 64 << 10;
+
+/// Where a platform has an instance. Nobody reads it, and the specification wants it to be there.
+const PLACE: [&str; 2] = ["organization_guid", "space_guid"];
+
+/// What a platform knows about the maintenance of a plan. No plan here says anything about it.
+const MAINTENANCE: &str = "maintenance_info";
 
 /// What operations are called: an instance has one at a time.
 pub(super) const PROVISION: &str = "provision";
@@ -204,11 +210,22 @@ fn id(what: &str, text: &str) -> Result<String, Refusal> {
 fn instance_action(method: &str, request: &BrokerRequest) -> Result<InstanceAction, Refusal> {
     match method {
         "GET" => Ok(InstanceAction::Fetch),
-        "PUT" => Ok(InstanceAction::Provision(Wanted {
-            ids: ids_of_body(request)?,
-            parameters: parameters(request)?,
-            accepts_incomplete: accepts_incomplete(request),
-        })),
+        "PUT" => {
+            let body = body(request)?;
+            let ids = ids_of_body(body)?;
+            for field in PLACE {
+                text_of_body(body, field).ok_or_else(|| {
+                    Refusal::bad_request(format!(
+                        "{field} is missing: platforms say where an instance is for"
+                    ))
+                })?;
+            }
+            if body.get(MAINTENANCE).is_some_and(|given| !given.is_null()) {
+                return Err(Refusal::maintenance());
+            }
+            let (parameters, accepts_incomplete) = (parameters(request)?, accepts_incomplete(request));
+            Ok(InstanceAction::Provision(Wanted { ids, parameters, accepts_incomplete }))
+        }
         "DELETE" => Ok(InstanceAction::Deprovision(ids_of_query(request)?, accepts_incomplete(request))),
         "PATCH" => Err(Refusal::unsupported(
             "an instance is not changed: remove it and make another one, or edit the module's section of the ConfigMap",
@@ -221,7 +238,7 @@ fn binding_action(method: &str, request: &BrokerRequest) -> Result<BindingAction
     match method {
         "GET" => Ok(BindingAction::Fetch),
         "PUT" => {
-            let ids = ids_of_body(request)?;
+            let ids = ids_of_body(body(request)?)?;
             if parameters(request)?.as_object().is_some_and(|given| !given.is_empty()) {
                 return Err(Refusal::bad_request("a binding has no parameters: leave them out"));
             }
@@ -236,13 +253,18 @@ fn missing(field: &str) -> Refusal {
     Refusal::bad_request(format!("{field} is missing: name one of the catalog"))
 }
 
-fn ids_of_body(request: &BrokerRequest) -> Result<Ids, Refusal> {
+fn body(request: &BrokerRequest) -> Result<&Map<String, Value>, Refusal> {
     let body = request.body.as_deref().and_then(Value::as_object);
-    let body = body.ok_or_else(|| Refusal::bad_request("the body has to be a JSON object"))?;
-    let text = |field: &str| {
-        let text = body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        text.map(str::to_owned).ok_or_else(|| missing(field))
-    };
+    body.ok_or_else(|| Refusal::bad_request("the body has to be a JSON object"))
+}
+
+/// Returns a field of a body that is a text, and not empty.
+fn text_of_body<'b>(body: &'b Map<String, Value>, field: &str) -> Option<&'b str> {
+    body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+fn ids_of_body(body: &Map<String, Value>) -> Result<Ids, Refusal> {
+    let text = |field: &str| text_of_body(body, field).map(str::to_owned).ok_or_else(|| missing(field));
     Ok(Ids { service: text("service_id")?, plan: text("plan_id")? })
 }
 
@@ -265,7 +287,7 @@ fn accepts_incomplete(request: &BrokerRequest) -> bool {
 fn parameters(request: &BrokerRequest) -> Result<Arc<Value>, Refusal> {
     let given = request.body.as_deref().and_then(|body| body.get("parameters"));
     match given {
-        None | Some(Value::Null) => Ok(Arc::new(Value::Object(serde_json::Map::new()))),
+        None | Some(Value::Null) => Ok(Arc::new(Value::Object(Map::new()))),
         Some(object @ Value::Object(_)) => {
             let length = object.to_string().len();
             if length > MAX_PARAMETERS {

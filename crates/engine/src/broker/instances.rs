@@ -12,6 +12,7 @@ use super::call::{Ids, Wanted};
 use super::offers::Listing;
 use crate::config_object::{ConfigObject, ConfigText};
 use crate::failure::{Failure, FailureKind};
+use crate::module::Modules;
 use crate::name::ModuleName;
 use crate::notice::{InstanceStage, Notice};
 
@@ -115,15 +116,24 @@ impl Instance {
         &self.plan_id
     }
 
+    /// Returns whether its module is off or not there any more, as far as that was decided since the operator began.
+    pub(super) fn is_off(&self, modules: &Modules) -> bool {
+        modules.get(&self.module).is_none_or(|module| module.is_decided() && !module.is_on())
+    }
+
     /// Returns the notice that it has come to a stage, and why that is a failure.
     pub(super) fn notice(&self, stage: InstanceStage, why: Option<&str>) -> Notice {
+        Notice::InstanceChanged { module: self.module.clone(), stage, message: self.message(stage, why) }
+    }
+
+    /// Returns the same in one line.
+    pub(super) fn message(&self, stage: InstanceStage, why: Option<&str>) -> String {
         let place = if self.namespace.is_empty() { "the cluster" } else { &*self.namespace };
         let id = &self.id;
-        let message = match (stage, why) {
-            (_, Some(why)) => format!("instance {id} of {place}, {stage}: {why}"),
-            (_, None) => format!("instance {id} of {place}, which is module {}: {stage}", self.module),
-        };
-        Notice::InstanceChanged { module: self.module.clone(), stage, message }
+        match why {
+            Some(why) => format!("instance {id} of {place}, {stage}: {why}"),
+            None => format!("instance {id} of {place}, which is module {}: {stage}", self.module),
+        }
     }
 
     /// Returns the section of its module, as the user configures it.

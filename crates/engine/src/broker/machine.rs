@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::answer::{Refusal, json_answer};
 use super::call::{Action, BindingAction, Call, InstanceAction};
-use super::instances::{InstanceKey, Instances, State};
+use super::instances::{Instance, InstanceKey, Instances, State};
 use super::offers::catalog;
 use super::operation::{Operation, Progress};
 use super::registration::Registrar;
@@ -111,11 +111,10 @@ impl Broker {
         (id, request): (BrokerCallId, &BrokerRequest),
         standing: Standing,
     ) {
-        let call =
-            Call::read(request).and_then(|call| match away(standing, self.instances.is_some(), &call) {
-                Some(refusal) => Err(refusal),
-                None => Ok(call),
-            });
+        let call = Call::read(request).and_then(|call| match self.away(standing, &call) {
+            Some(refusal) => Err(refusal),
+            None => Ok(call),
+        });
         match call {
             Ok(call) => self.take(sources, modules, lower, id, call),
             Err(refusal) => lower.cx.push(Effect::AnswerBroker { id, answer: refusal.answer() }),
@@ -166,7 +165,9 @@ impl Broker {
                     }
                     InstanceAction::Deprovision(ids, accepts) => self.deprovision(&key, &ids, accepts),
                     InstanceAction::Fetch => self.fetch(&key),
-                    InstanceAction::LastOperation(is_removal) => self.last_operation(&key, is_removal),
+                    InstanceAction::LastOperation(is_removal) => {
+                        self.last_operation(modules, &key, is_removal)
+                    }
                 }
             }
             Action::Binding(id, binding, action) => {
@@ -213,7 +214,13 @@ impl Broker {
     }
 
     /// Goes on when instances were recorded, or were not.
-    pub(crate) fn kept(&mut self, cx: &mut Context, run: RunId, outcome: Result<(), Failure>) {
+    pub(crate) fn kept(
+        &mut self,
+        sources: &Sources,
+        cx: &mut Context,
+        run: RunId,
+        outcome: Result<(), Failure>,
+    ) {
         let Some(Recording { next, keys, answer, .. }) = self.recording.take_if(|its| its.run == run) else {
             return;
         };
@@ -221,7 +228,7 @@ impl Broker {
             Ok(()) => {
                 let before = self.instances.replace(next).unwrap_or_default();
                 for key in keys {
-                    self.passed(cx, key, &before);
+                    self.passed(sources, cx, key, &before);
                 }
                 answer
             }
@@ -241,7 +248,7 @@ impl Broker {
     }
 
     /// Takes note that an instance is at another stage than before, if it is.
-    fn passed(&mut self, cx: &mut Context, key: InstanceKey, before: &Instances) {
+    fn passed(&mut self, sources: &Sources, cx: &mut Context, key: InstanceKey, before: &Instances) {
         let before = before.get(&key);
         let now = self.instances.as_ref().and_then(|instances| instances.get(&key));
         let Some(instance) = now.or(before) else { return };
@@ -254,7 +261,7 @@ impl Broker {
             Some(State::Deprovisioning) => InstanceStage::Deprovisioning,
             None => InstanceStage::Deprovisioned,
         };
-        cx.notify(instance.notice(stage, None));
+        tell(sources, cx, instance, stage, None);
         // What was done for it was for another end.
         self.operations.remove(&key);
         self.removed.retain(|removed| *removed != key);
@@ -337,10 +344,15 @@ impl Broker {
         if self.record_again.is_some_and(|at| at <= lower.cx.now) {
             self.record_again = None;
         }
-        self.advance_operations(modules, lower, is_converged);
+        self.advance_operations((sources, modules), lower, is_converged);
     }
 
-    fn advance_operations(&mut self, modules: &Modules, lower: &mut Lower<'_>, is_converged: bool) {
+    fn advance_operations(
+        &mut self,
+        (sources, modules): (&Sources, &Modules),
+        lower: &mut Lower<'_>,
+        is_converged: bool,
+    ) {
         let Some(instances) = &self.instances else { return };
         let mut done = BTreeSet::new();
         for (key, instance) in instances.iter().filter(|(_, its)| its.state != State::Provisioned) {
@@ -353,7 +365,7 @@ impl Broker {
                     State::Provisioning | State::Provisioned => InstanceStage::ProvisionFailed,
                     State::Deprovisioning => InstanceStage::DeprovisionFailed,
                 };
-                lower.cx.notify(instance.notice(stage, Some(failure)));
+                tell(sources, lower.cx, instance, stage, Some(failure));
             }
         }
         if done.is_empty() || self.recording.is_some() || self.record_again.is_some() {
@@ -380,7 +392,7 @@ impl Broker {
     /// Answers those who wait, as the operator ends.
     pub(crate) fn end(&mut self, cx: &mut Context) {
         for (id, call) in std::mem::take(&mut self.waiting) {
-            if let Some(refusal) = away(Standing::Away, true, &call) {
+            if let Some(refusal) = self.away(Standing::Away, &call) {
                 cx.push(Effect::AnswerBroker { id, answer: refusal.answer() });
             }
         }
@@ -401,6 +413,19 @@ impl Broker {
             && self.operations.values().all(Operation::is_at_rest)
     }
 
+    /// Returns why a call is not taken now, if so. Platforms ask again, and take a change for not begun.
+    fn away(&self, standing: Standing, call: &Call) -> Option<Refusal> {
+        let why = match standing {
+            Standing::Leading if self.instances.is_some() || call.action == Action::Catalog => return None,
+            Standing::Leading if matches!(self.reading, Reading::Again(_)) => {
+                "what is kept of instances can't be read, and the operator's log says why: ask again"
+            }
+            Standing::Leading | Standing::Away => "the operator is starting or ending: ask again",
+            Standing::Standby => "this replica is a standby, and another one leads: ask again",
+        };
+        Some(if call.is_change() { Refusal::concurrency(why) } else { Refusal::unavailable(why) })
+    }
+
     /// Returns how many things are kept by name or number.
     pub(crate) fn entries(&self) -> usize {
         self.waiting.len()
@@ -410,14 +435,13 @@ impl Broker {
     }
 }
 
-/// Returns why a call is not taken now, if so. Platforms ask again, and take a change for not begun.
-fn away(standing: Standing, is_read: bool, call: &Call) -> Option<Refusal> {
-    let why = match standing {
-        Standing::Leading if is_read || call.action == Action::Catalog => return None,
-        Standing::Leading | Standing::Away => "the operator is starting or ending: ask again",
-        Standing::Standby => "this replica is a standby, and another one leads: ask again",
-    };
-    Some(if call.is_change() { Refusal::concurrency(why) } else { Refusal::unavailable(why) })
+/// Tells that an instance has come to a stage, and announces it on the object whose addon it is, unless it only begins.
+fn tell(sources: &Sources, cx: &mut Context, instance: &Instance, stage: InstanceStage, why: Option<&str>) {
+    cx.notify(instance.notice(stage, why));
+    if let Some(reason) = stage.reason() {
+        let told = (stage.is_failure(), reason);
+        sources.announce_of_module(cx, &instance.module, told, instance.message(stage, why));
+    }
 }
 
 fn key_of(call: &Call) -> Option<InstanceKey> {

@@ -34,13 +34,23 @@ impl Broker {
                     "there is an instance with this id, and it has another service, plan or parameters",
                 ));
             }
-            if instance.state == State::Provisioned {
+            let is_there = instance.state == State::Provisioned;
+            if is_there && !instance.is_off(modules) {
                 return Ok(Step::Answer(json_answer(200, json!({}))));
             }
             if !wanted.accepts_incomplete {
                 return Err(Refusal::async_required());
             }
-            return Ok(Step::Answer(self.go_on(key)));
+            if !is_there {
+                return Ok(Step::Answer(self.go_on(key)));
+            }
+            // Somebody has switched it off, or its addon is not registered any more: it is made again.
+            offered(&key.0, &wanted.ids, sources, modules)?;
+            let mut next = known.clone();
+            if let Some(instance) = next.get_mut(key) {
+                instance.state = State::Provisioning;
+            }
+            return Ok(Step::Record(Box::new(next), accepted(PROVISION)));
         }
         if !wanted.accepts_incomplete {
             return Err(Refusal::async_required());
@@ -149,7 +159,12 @@ impl Broker {
     }
 
     /// Returns how far an instance is. `is_removal` says that the platform waits for its end.
-    pub(super) fn last_operation(&self, key: &InstanceKey, is_removal: bool) -> Result<Step, Refusal> {
+    pub(super) fn last_operation(
+        &self,
+        modules: &Modules,
+        key: &InstanceKey,
+        is_removal: bool,
+    ) -> Result<Step, Refusal> {
         // Gone is what a platform waits for that removed it, and a failure for all others.
         let is_gone = is_removal || self.was_removed(key);
         let missing = if is_gone { Refusal::gone } else { Refusal::not_found };
@@ -157,6 +172,10 @@ impl Broker {
         let failure = self.operations.get(key).and_then(Operation::failure);
         let module = &instance.module;
         let (state, description) = match (instance.state, failure) {
+            (State::Provisioned, _) if instance.is_off(modules) => {
+                let what = format!("module {module} was on, and is off now: ask for the instance again");
+                ("succeeded", what)
+            }
             (State::Provisioned, _) => ("succeeded", format!("module {module} runs")),
             (_, Some(failure)) => ("failed", failure.to_owned()),
             (State::Provisioning, None) => ("in progress", format!("module {module} is switched on")),

@@ -67,6 +67,19 @@ impl Sources {
         self.announce(cx, key, (false, "SourceRemoved"), format!("{key} is deleted: {fate}"));
     }
 
+    /// Announces something about a module on the object of the configuration that has it.
+    pub(crate) fn announce_of_module(
+        &self,
+        cx: &mut Context,
+        name: &ModuleName,
+        told: (bool, &'static str),
+        message: String,
+    ) {
+        if let Some(key) = self.registration.source_of(name) {
+            self.announce(cx, key, told, message);
+        }
+    }
+
     /// Announces something about the object of a configuration, if that is still there.
     pub(super) fn announce(
         &self,

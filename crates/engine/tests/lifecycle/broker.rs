@@ -280,6 +280,11 @@ fn calls_that_are_wrong_have_the_status_and_the_error_of_the_specification() {
         ("PUT", other, Some(json!([])), 400, "BadRequest"),
         ("PUT", other, without("service_id"), 400, "BadRequest"),
         ("PUT", other, without("plan_id"), 400, "BadRequest"),
+        ("PUT", other, without("organization_guid"), 400, "BadRequest"),
+        ("PUT", other, without("space_guid"), 400, "BadRequest"),
+        ("PUT", other, with("space_guid", json!("")), 400, "BadRequest"),
+        ("PUT", other, with("space_guid", json!(7)), 400, "BadRequest"),
+        ("PUT", other, with("maintenance_info", json!({"version": "1.0.0"})), 422, "MaintenanceInfoConflict"),
         ("PUT", other, with("service_id", json!("no")), 400, "BadRequest"),
         ("PUT", other, with("plan_id", json!("no")), 400, "BadRequest"),
         ("PUT", other, with("plan_id", json!("id-web-default")), 400, "BadRequest"),
@@ -397,6 +402,131 @@ fn calls_that_are_wrong_have_the_status_and_the_error_of_the_specification() {
     assert_eq!(world.kept(), before, "nothing is half done");
 }
 
+/// Each call of the specification (2.17) with each status that it knows for it, and what brings that here. Statuses that never come
+/// have no line: 201 and 200 of what would be made or removed at once, 202 and `AsyncRequired` of bindings, 409 of a binding with
+/// other parameters (there are none), `RequiresApp`, `MaintenanceInfoConflict` of updates, and 410 of the last operation of a binding.
+#[test]
+#[expect(clippy::too_many_lines, reason = "one line for each status")]
+fn each_call_of_the_specification_has_each_status_that_it_knows() {
+    type Line<'w> = (&'w dyn Fn() -> World, &'static str, &'static str, Option<Value>, u16, &'static str);
+    const UNBIND: &str =
+        "/cluster/v2/service_instances/i/service_bindings/b?service_id=id-db&plan_id=id-of-big";
+    const SHOWN: &str = "/cluster/v2/service_instances/i";
+    const LAST: &str = "/cluster/v2/service_instances/i/last_operation";
+    const LAST_OF_BINDING: &str = "/cluster/v2/service_instances/i/service_bindings/b/last_operation";
+    let big = || wants("big", json!({}));
+    // What is there when somebody calls: nothing, what is being made, what is there, with a binding, what is being removed, nothing
+    // any more.
+    let making = || {
+        let mut world = world();
+        assert_eq!(world.asks("PUT", INSTANCE, big()).0, 202);
+        world
+    };
+    let bound = || {
+        let mut world = provisioned();
+        assert_eq!(world.asks("PUT", BINDING, big()).0, 201);
+        world
+    };
+    let removing = || {
+        let mut world = provisioned();
+        assert_eq!(world.asks("DELETE", REMOVED, None).0, 202);
+        world
+    };
+    let gone = || {
+        let mut world = removing();
+        world.run_for(3_000);
+        world
+    };
+    let before: [&dyn Fn() -> World; 6] = [&world, &making, &provisioned, &bound, &removing, &gone];
+    let [nothing, making, there, bound, removing, gone] = before;
+    let maintained = || {
+        let mut body = big().unwrap();
+        body["maintenance_info"] = json!({"version": "2.0.0"});
+        Some(body)
+    };
+    let lines: Vec<Line<'_>> = vec![
+        (nothing, "GET", "/cluster/v2/catalog", None, 200, ""),
+        // Polling the last operation of an instance.
+        (making, "GET", LAST, None, 200, ""),
+        (there, "GET", LAST, None, 200, ""),
+        (nothing, "GET", "/cluster/v2/service_instances/%20/last_operation", None, 400, "BadRequest"),
+        (nothing, "GET", LAST, None, 404, "NotFound"),
+        (gone, "GET", LAST, None, 410, "Gone"),
+        // Of a binding.
+        (bound, "GET", LAST_OF_BINDING, None, 200, ""),
+        (
+            nothing,
+            "GET",
+            "/cluster/v2/service_instances/i/service_bindings/%20/last_operation",
+            None,
+            400,
+            "BadRequest",
+        ),
+        (there, "GET", LAST_OF_BINDING, None, 404, "NotFound"),
+        // Provisioning.
+        (there, "PUT", INSTANCE, big(), 200, ""),
+        (nothing, "PUT", INSTANCE, big(), 202, ""),
+        (making, "PUT", INSTANCE, big(), 202, ""),
+        (nothing, "PUT", INSTANCE, None, 400, "BadRequest"),
+        (there, "PUT", INSTANCE, wants("micro", json!({})), 409, "Conflict"),
+        (nothing, "PUT", "/cluster/v2/service_instances/i", big(), 422, "AsyncRequired"),
+        (removing, "PUT", INSTANCE, big(), 422, "ConcurrencyError"),
+        (nothing, "PUT", INSTANCE, maintained(), 422, "MaintenanceInfoConflict"),
+        // Fetching an instance.
+        (there, "GET", SHOWN, None, 200, ""),
+        (removing, "GET", SHOWN, None, 200, ""),
+        (nothing, "GET", SHOWN, None, 404, "NotFound"),
+        (making, "GET", SHOWN, None, 404, "NotFound"),
+        // Updating one.
+        (there, "PATCH", INSTANCE, big(), 422, "NotSupported"),
+        // Binding.
+        (bound, "PUT", BINDING, big(), 200, ""),
+        (there, "PUT", BINDING, big(), 201, ""),
+        (there, "PUT", BINDING, None, 400, "BadRequest"),
+        (nothing, "PUT", BINDING, big(), 400, "BadRequest"),
+        (making, "PUT", BINDING, big(), 422, "ConcurrencyError"),
+        (removing, "PUT", BINDING, big(), 422, "ConcurrencyError"),
+        // Fetching a binding.
+        (bound, "GET", BINDING, None, 200, ""),
+        (there, "GET", BINDING, None, 404, "NotFound"),
+        // Unbinding.
+        (bound, "DELETE", UNBIND, None, 200, ""),
+        (bound, "DELETE", BINDING, None, 400, "BadRequest"),
+        (there, "DELETE", UNBIND, None, 410, "Gone"),
+        // Deprovisioning.
+        (there, "DELETE", REMOVED, None, 202, ""),
+        (removing, "DELETE", REMOVED, None, 202, ""),
+        (there, "DELETE", INSTANCE, None, 400, "BadRequest"),
+        (gone, "DELETE", REMOVED, None, 410, "Gone"),
+        (
+            there,
+            "DELETE",
+            "/cluster/v2/service_instances/i?service_id=id-db&plan_id=id-of-big",
+            None,
+            422,
+            "AsyncRequired",
+        ),
+        (making, "DELETE", REMOVED, None, 422, "ConcurrencyError"),
+    ];
+    for (before, method, path, body, status, error) in lines {
+        let (found, answer) = before().asks(method, path, body);
+        assert_eq!(
+            (found, answer["error"].as_str().unwrap_or_default()),
+            (status, error),
+            "{method} {path}: {answer}"
+        );
+    }
+    // One that comes while another change of the instance is recorded.
+    let mut world = bound();
+    let other = "/cluster/v2/service_instances/i/service_bindings/other";
+    let first = world.calls("PUT", other, Some("2.17"), big());
+    let second = world.calls("DELETE", UNBIND, Some("2.17"), None);
+    world.run_for(20);
+    assert_eq!(world.answered(first).0, 201);
+    let (status, answer) = world.answered(second);
+    assert_eq!((status, &answer["error"]), (422, &json!("ConcurrencyError")));
+}
+
 #[test]
 fn a_platform_of_another_version_is_refused_before_all_else() {
     let mut world = world();
@@ -509,6 +639,37 @@ fn a_module_that_people_configured_is_not_taken_from_them() {
 }
 
 #[test]
+fn an_instance_that_somebody_switched_off_says_so_and_is_made_again_when_a_platform_asks() {
+    let mut world = provisioned();
+    assert_eq!(world.asks("PUT", BINDING, wants("big", json!({}))).0, 201);
+    world.edits_config("dbEnabled", "false");
+    world.run_for(3_000);
+    assert!(!world.deployed.contains_key("db"));
+    let (state, says) = world.state();
+    assert!(state == "succeeded" && says.contains("is off now"), "{says}");
+    let (status, answer) = world.asks("PUT", BINDING, wants("big", json!({})));
+    assert_eq!((status, answer["description"].as_str().unwrap().contains("is off")), (400, true));
+    assert_eq!(world.asks("GET", BINDING, None).0, 404);
+    assert_eq!(world.asks("PUT", "/cluster/v2/service_instances/i", wants("big", json!({}))).0, 422);
+    assert_eq!(
+        world.asks("PUT", INSTANCE, wants("big", json!({}))),
+        (202, json!({"operation": "provision"}))
+    );
+    world.run_for(3_000);
+    assert_eq!(world.state(), ("succeeded".to_owned(), "module db runs".to_owned()));
+    assert!(world.deployed.contains_key("db"));
+    assert_eq!(world.asks("PUT", BINDING, wants("big", json!({}))).0, 200);
+    // What is offered no more can't be made again, and can be removed.
+    world.deletes("a");
+    world.run_for(5_000);
+    assert!(world.state().1.contains("is off now"));
+    assert_eq!(world.asks("PUT", INSTANCE, wants("big", json!({}))).0, 400);
+    assert_eq!(world.asks("DELETE", REMOVED, None).0, 202);
+    world.run_for(3_000);
+    assert_eq!(world.asks("DELETE", REMOVED, None).0, 410);
+}
+
+#[test]
 fn an_instance_has_failed_when_three_runs_of_its_module_have_and_can_be_removed() {
     let mut world = world();
     for _ in 0..4 {
@@ -521,11 +682,26 @@ fn an_instance_has_failed_when_three_runs_of_its_module_have_and_can_be_removed(
     let (state, why) = world.state();
     assert_eq!(state, "failed");
     assert!(why.contains("module db fails") && why.contains("the chart is bad"), "{why}");
+    let (status, answer) = world.asks("PUT", BINDING, wants("big", json!({})));
+    assert_eq!((status, answer["description"].as_str().unwrap().contains("could not be made")), (400, true));
     // The module is tried further: what recovers is there.
     world.run_for(20_000);
     assert_eq!(world.state().0, "succeeded");
     let stages = [InstanceStage::Provisioning, InstanceStage::ProvisionFailed, InstanceStage::Provisioned];
     assert_eq!(world.stages(), stages, "each is told once");
+    let told = |world: &World| -> Vec<(bool, &'static str, String)> {
+        let of_instances = world.announcements.iter().filter(|told| told.reason.starts_with("Instance"));
+        of_instances.map(|told| (told.warning, told.reason, told.message.clone())).collect()
+    };
+    let failed = "instance i of the cluster, provision-failed: module db fails: the chart is bad".to_owned();
+    let there = "instance i of the cluster, which is module db: provisioned".to_owned();
+    assert_eq!(told(&world), [(true, "InstanceFailed", failed), (false, "InstanceProvisioned", there)]);
+    assert!(
+        world.announcements.iter().all(|told| !told.reason.starts_with("Instance") || told.source.is_some())
+    );
+    assert_eq!(world.asks("DELETE", REMOVED, None).0, 202);
+    world.run_for(60_000);
+    assert_eq!(told(&world).pop().unwrap().1, "InstanceRemoved");
     let mut world = crate::broker::world();
     for _ in 0..5 {
         world = world.release("db", Err("the chart is bad"));
@@ -541,7 +717,8 @@ fn an_instance_has_failed_when_three_runs_of_its_module_have_and_can_be_removed(
 #[test]
 fn of_two_calls_at_once_for_one_instance_one_is_refused_and_for_two_both_are_taken() {
     let mut world = world();
-    let wanted = |service: &str, plan: &str| Some(json!({"service_id": service, "plan_id": plan}));
+    let wanted =
+        |service: &str, plan: &str| Some(in_a_place(json!({"service_id": service, "plan_id": plan})));
     let put = |world: &mut World, id: &str, body: Option<Value>| {
         let path = format!("/cluster/v2/service_instances/{id}?accepts_incomplete=true");
         world.calls("PUT", &path, Some("2.14"), body)
@@ -590,7 +767,15 @@ fn crowded(instances: usize, bytes: usize, bindings: usize) -> World {
 
 #[expect(clippy::unnecessary_wraps, reason = "as calls are made of it")]
 fn wants_web() -> Option<Value> {
-    Some(json!({"service_id": "id-web", "plan_id": "id-web-default"}))
+    let ids = json!({"service_id": "id-web", "plan_id": "id-web-default"});
+    Some(in_a_place(ids))
+}
+
+/// Adds what a platform says of where an instance is for.
+fn in_a_place(mut ids: Value) -> Value {
+    ids["organization_guid"] = json!("o");
+    ids["space_guid"] = json!("s");
+    ids
 }
 
 #[test]
@@ -618,7 +803,8 @@ fn no_more_is_kept_than_there_may_be() {
     // 900 KiB in all.
     let mut world = crowded(15, 60 << 10, 0);
     let large = json!({"text": "x".repeat(60 << 10)});
-    let body = json!({"service_id": "id-web", "plan_id": "id-web-default", "parameters": large});
+    let mut body = wants_web().unwrap();
+    body["parameters"] = large;
     let before = world.kept();
     let (status, answer) = world.asks("PUT", other, Some(body));
     assert_eq!((status, &answer["error"]), (400, &json!("BadRequest")));
@@ -713,6 +899,7 @@ fn a_record_that_somebody_spoiled_is_told_and_left_alone() {
         world.run_for(100);
         let (status, answer) = world.asks("PUT", INSTANCE, wants("big", json!({})));
         assert_eq!((status, &answer["error"]), (422, &json!("ConcurrencyError")), "{text}: {answer}");
+        assert!(answer["detail"].as_str().unwrap().contains("can't be read"), "{answer}");
         assert_eq!(world.asks("GET", "/cluster/v2/service_instances/i", None).0, 503);
         assert_eq!(world.platform.kept.as_deref(), Some(text));
     }

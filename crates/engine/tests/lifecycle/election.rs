@@ -384,7 +384,9 @@ fn a_standby_answers_platforms_that_another_replica_leads_until_it_does() {
                 path: path.to_owned(),
                 query: "accepts_incomplete=true&service_id=s&plan_id=p".to_owned(),
                 api_version: Some("2.17".to_owned()),
-                body: Some(Arc::new(json!({"service_id": "s", "plan_id": "p"}))),
+                body: Some(Arc::new(json!({
+                    "service_id": "s", "plan_id": "p", "organization_guid": "o", "space_guid": "s",
+                }))),
             };
             let id = BrokerCallId::new(u64::try_from(number).unwrap());
             cluster.handle(index, Event::BrokerAsked { id, request });

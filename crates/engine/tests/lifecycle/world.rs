@@ -870,6 +870,12 @@ impl World {
     /// Sends the ConfigMap and the Secret as they are.
     pub(crate) fn rereads_config(&mut self) {
         for object in [ConfigObject::ConfigMap, ConfigObject::Secret] {
+    /// Changes a key of the ConfigMap as a person does.
+    pub(crate) fn edits_config(&mut self, key: &str, text: &str) {
+        self.config.0.insert(key.to_owned(), text.to_owned());
+        self.rereads_config();
+    }
+
             self.config_version += 1;
             let version = self.config_version.to_string();
             let data = Some(Arc::new(self.config_of(object).clone()));
