@@ -265,7 +265,9 @@ fn bundles_are_restored_part_by_part() {
         auto_enable: false,
         previous: None,
         is_unproven: false,
+        starts: 0,
         held_back: None,
+        given_up: Vec::new(),
     };
     let registry = Registry { addons: [addon].into_iter().collect() };
     let kept = grown_by(async { world.sources().keep(&registry, &[]).await.unwrap() });

@@ -149,3 +149,5 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
     };
     Registry { addons: bundles.iter().map(addon).collect() }
 }
+        starts: 0,
+        given_up: Vec::new(),

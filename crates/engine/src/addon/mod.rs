@@ -32,4 +32,4 @@ pub use spec::{
     SecretName, SourceSpec, SpecError, Verification,
 };
 pub use update::{Approval, UpdateWindow};
-pub use withheld::{HoldReason, WithheldVersion};
+pub use withheld::{GivenUpBundle, HoldReason, WithheldVersion};

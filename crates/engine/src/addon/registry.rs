@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::{Bundle, Digest, ModuleLink, SourceKey, WithheldVersion};
+use super::{Bundle, Digest, GivenUpBundle, ModuleLink, SourceKey, WithheldVersion};
 
 /// The version of the format that is written.
 const VERSION: u32 = 1;
@@ -157,9 +157,21 @@ pub struct RegisteredAddon {
     /// Whether its module has not run with it yet, and nothing is there to go back to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unproven: bool,
+    /// How many operators began while it was on trial already: something ended those before them. Each counts as a run that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub starts: u32,
     /// The version that its repository offers instead, and that does not come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_back: Option<WithheldVersion>,
+    /// The bundles with which its module did not run, and that the one in force came back for, with what the counter of the spec said
+    /// then; the last one at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<GivenUpBundle>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Why a text is no registry.
@@ -175,6 +187,9 @@ pub enum RegistryError {
     #[error("the registry of module sources has {0} addons, {MAX_ADDONS} are read")]
     TooLong(usize),
 }
+
+/// How many bundles are remembered with which a module did not run.
+const MAX_GIVEN_UP: usize = 20;
 
 #[derive(Deserialize, Serialize)]
 struct Document<A> {
@@ -233,6 +248,16 @@ impl Registry {
 }
 
 impl RegisteredAddon {
+    /// Returns the bundles with which its module did not run while the counter of the spec said this.
+    pub(crate) fn given_up_at(&self, counter: i64) -> Vec<GivenUpBundle> {
+        let held = self.held_back.as_ref().and_then(WithheldVersion::given_up);
+        let held = held.filter(|held| !self.given_up.contains(held));
+        let mut all: Vec<GivenUpBundle> = self.given_up.iter().cloned().chain(held).collect();
+        all.retain(|its| its.reprocess_request == counter);
+        all.drain(..all.len().saturating_sub(MAX_GIVEN_UP));
+        all
+    }
+
     /// Returns what addons are sorted by.
     fn place(&self) -> impl Ord + '_ {
         (&self.source, self.bundle.name.as_str(), &self.bundle.version, &self.bundle.digest)
@@ -296,7 +321,9 @@ mod tests {
             auto_enable: false,
             previous: None,
             is_unproven: false,
+            starts: 0,
             held_back: None,
+            given_up: Vec::new(),
         }
     }
 

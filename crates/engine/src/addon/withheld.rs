@@ -15,6 +15,16 @@ pub struct WithheldVersion {
     pub why: HoldReason,
 }
 
+/// A bundle with which a module did not run.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GivenUpBundle {
+    /// Its digest.
+    pub digest: Digest,
+    /// What the counter of the spec said then: a higher one has it tried again.
+    pub reprocess_request: i64,
+}
+
 /// Why a version does not replace the one which runs.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all_fields = "camelCase")]
@@ -37,6 +47,12 @@ impl WithheldVersion {
     /// Returns whether the version came already, and went.
     pub fn is_rolled_back(&self) -> bool {
         matches!(self.why, HoldReason::RolledBack { .. })
+    }
+
+    /// Returns the bundle that was given up, if that is why.
+    pub(crate) fn given_up(&self) -> Option<GivenUpBundle> {
+        let HoldReason::RolledBack { reprocess_request } = self.why else { return None };
+        Some(GivenUpBundle { digest: self.digest.clone(), reprocess_request })
     }
 
     /// Returns whether it waits for an approval.

@@ -117,7 +117,9 @@ impl Assessment {
                 auto_enable: spec.auto_enable,
                 previous: None,
                 is_unproven: false,
+                starts: 0,
                 held_back: None,
+                given_up: Vec::new(),
             };
             assessment.addons = candidates.iter().map(addon).collect();
         }

@@ -102,7 +102,9 @@ impl Commits {
                     is_held: false,
                     previous: None,
                     is_unproven: false,
+                    starts: 0,
                     held_back: None,
+                    given_up: Vec::new(),
                     ..addon.clone()
                 })
                 .collect();

@@ -277,11 +277,13 @@ impl Registration {
             for addon in addons.iter_mut().filter(|addon| is_tried(addon)) {
                 let Some(why) = ended(addon) else { continue };
                 let previous = addon.previous.take();
-                addon.is_unproven = false;
+                (addon.is_unproven, addon.starts) = (false, 0);
                 let Some((bundle, why)) = previous.zip(why) else { continue };
                 let (version, digest) = (addon.bundle.version.clone(), addon.bundle.digest.clone());
-                let held_back = Some(WithheldVersion { version, digest, why });
-                back.push(RegisteredAddon { bundle, held_back, ..addon.clone() });
+                let held = WithheldVersion { version, digest, why };
+                let given_up =
+                    std::mem::take(&mut addon.given_up).into_iter().chain(held.given_up()).collect();
+                back.push(RegisteredAddon { bundle, held_back: Some(held), given_up, ..addon.clone() });
                 // It stays registered, as versions do that are no modules.
                 addon.is_active = false;
             }
@@ -295,6 +297,20 @@ impl Registration {
             sort(&mut addons);
             self.set(change, key, addons);
         }
+    }
+
+    /// Counts one more start in `change` for the addons of a configuration for which `is_it` holds.
+    pub(super) fn count_starts(
+        &self,
+        change: &mut Change,
+        key: &SourceKey,
+        is_it: impl Fn(&RegisteredAddon) -> bool,
+    ) {
+        let mut addons = self.copy(change, key);
+        for addon in addons.iter_mut().filter(|addon| is_it(addon)) {
+            addon.starts = addon.starts.saturating_add(1);
+        }
+        self.set(change, key, addons);
     }
 
     /// Iterates over the addons whose releases are to be removed where they are.

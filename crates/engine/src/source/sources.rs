@@ -2,7 +2,7 @@
 //!
 //! It is long because each event about them comes in here; what follows has files of its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::commits::Commits;
@@ -57,6 +57,8 @@ pub(crate) struct Sources {
     pub(super) is_converged: bool,
     /// The configurations whose modules changed.
     refresh_later: BTreeSet<SourceKey>,
+    /// The bundles that were on trial when this operator began, by configuration: it is to be counted that it did.
+    pub(super) tried_before: BTreeMap<SourceKey, BTreeSet<Digest>>,
     /// How many times something changed of which configurations there are, or of what they registered.
     pub(super) edition: u64,
 }
@@ -70,7 +72,12 @@ impl Sources {
     /// Returns what is registered and in force already.
     pub(crate) fn new(config: Arc<Config>, registry: Registry) -> Self {
         let registration = Registration::new(registry);
+        let mut tried_before: BTreeMap<SourceKey, BTreeSet<Digest>> = BTreeMap::new();
+        for addon in registration.iter().filter(|addon| addon.is_active && addon.previous.is_some()) {
+            tried_before.entry(addon.source.clone()).or_default().insert(addon.bundle.digest.clone());
+        }
         Self {
+            tried_before,
             reconciles: Reconciles::new(
                 Arc::clone(&config),
                 Terms { workers: config.source_workers, ..Terms::default() },
@@ -395,6 +402,7 @@ impl Sources {
         let Some(change) = self.next.take() else { return };
         self.announce_retained(modules, cx, &change);
         self.announce_rollbacks(cx, &change);
+        self.starts_counted(&change);
         self.commits.registered(&self.registration, &change);
         // Others may hold less than before. Who is at work writes its status anyway.
         let is_idle =

@@ -524,7 +524,9 @@ mod tests {
                 auto_enable: false,
                 previous: None,
                 is_unproven: false,
+                starts: 0,
                 held_back: None,
+                given_up: Vec::new(),
             })
             .collect();
         for (listed, expected) in [(0, 501), (400, 501), (700, 502)] {

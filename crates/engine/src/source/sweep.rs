@@ -26,7 +26,13 @@ impl Sources {
         self.forget_ended_trials(modules);
         let keys = match wanted {
             Swept::All => self.registration.unsettled().clone(),
-            Swept::Some(keys) if keys.is_empty() && self.sweep.tried().is_empty() => return,
+            Swept::Some(keys)
+                if keys.is_empty()
+                    && self.sweep.tried().is_empty()
+                    && self.uncounted_starts(modules).is_empty() =>
+            {
+                return;
+            }
             Swept::Some(mut keys) => {
                 keys.retain(|key| self.registration.unsettled().contains(key));
                 keys
@@ -101,6 +107,7 @@ impl Sources {
             };
             self.fate(modules, addon, wanted)
         });
+        self.count_starts(modules, &mut change);
         self.end_trials(modules, &mut change, self.sweep.tried());
         change
     }

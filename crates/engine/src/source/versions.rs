@@ -50,9 +50,11 @@ impl Sources {
             let is_its =
                 |addon: &&mut RegisteredAddon| addon.is_active && addon.bundle.name == old.bundle.name;
             let Some(new) = addons.iter_mut().find(is_its) else { continue };
+            // What was given up is known as long as the counter says what it said then, whatever comes in between.
+            new.given_up = old.given_up_at(spec.reprocess_request);
             if new.bundle.digest == old.bundle.digest {
                 new.previous.clone_from(&old.previous);
-                new.is_unproven = old.is_unproven;
+                (new.is_unproven, new.starts) = (old.is_unproven, old.starts);
                 continue;
             }
             match self.hold_reason(approved, spec, now, old, &new.bundle) {
@@ -64,6 +66,7 @@ impl Sources {
                         is_retained: false,
                         is_held: false,
                         auto_enable: new.auto_enable,
+                        given_up: std::mem::take(&mut new.given_up),
                         held_back: Some(WithheldVersion { version, digest, why }),
                         ..old.clone()
                     };
@@ -91,12 +94,9 @@ impl Sources {
         old: &RegisteredAddon,
         new: &Bundle,
     ) -> Option<HoldReason> {
-        if let Some(WithheldVersion { digest, why: HoldReason::RolledBack { reprocess_request }, .. }) =
-            &old.held_back
-            && *digest == new.digest
-            && *reprocess_request == spec.reprocess_request
-        {
-            return Some(HoldReason::RolledBack { reprocess_request: *reprocess_request });
+        let reprocess_request = spec.reprocess_request;
+        if old.given_up_at(reprocess_request).iter().any(|its| its.digest == new.digest) {
+            return Some(HoldReason::RolledBack { reprocess_request });
         }
         let for_approval = spec.approval == Approval::Manual && !is_approved(approved, old, new);
         let (at, zone) = (self.config.timestamp(now), &self.config.time_zone);
@@ -137,6 +137,49 @@ impl Sources {
         });
     }
 
+    /// Returns the configurations with versions that were on trial when this operator began, and are about to run here: whatever ended
+    /// the operator before may have been one of them.
+    pub(super) fn uncounted_starts(&self, modules: &Modules) -> BTreeSet<SourceKey> {
+        let has_some = |key: &&SourceKey| {
+            self.registration.of(key).iter().any(|addon| self.is_uncounted(modules, addon))
+        };
+        self.tried_before.keys().filter(has_some).cloned().collect()
+    }
+
+    fn is_uncounted(&self, modules: &Modules, addon: &RegisteredAddon) -> bool {
+        let tried = self.tried_before.get(&addon.source);
+        addon.is_active
+            && addon.is_on_trial()
+            && tried.is_some_and(|digests| digests.contains(&addon.bundle.digest))
+            && modules.is_on(&addon.bundle.name)
+    }
+
+    /// Counts in `change` that this operator begins with versions that were on trial before it.
+    pub(super) fn count_starts(&self, modules: &Modules, change: &mut Change) {
+        for key in self.uncounted_starts(modules) {
+            self.registration.count_starts(change, &key, |addon| self.is_uncounted(modules, addon));
+        }
+    }
+
+    /// Records that starts were counted in `change`.
+    pub(super) fn starts_counted(&mut self, change: &Change) {
+        for (key, addons) in change.iter() {
+            let Some(tried) = self.tried_before.get_mut(key) else { continue };
+            for addon in addons.iter().filter(|addon| addon.is_active) {
+                let before = self.registration.of_module(key, &addon.bundle.name);
+                let is_counted = before.is_some_and(|before| {
+                    before.bundle.digest == addon.bundle.digest && before.starts != addon.starts
+                });
+                if is_counted && tried.remove(&addon.bundle.digest) {
+                    self.sweep.want_of_tried(key);
+                }
+            }
+            if tried.is_empty() {
+                self.tried_before.remove(key);
+            }
+        }
+    }
+
     /// Returns whether a version on trial has shown whether it is good.
     pub(super) fn is_tried(&self, modules: &Modules, addon: &RegisteredAddon) -> bool {
         !matches!(self.verdict(modules, addon), Verdict::Open)
@@ -149,7 +192,8 @@ impl Sources {
         let Some(runs) = modules.bundle_runs(&addon.bundle.name) else { return Verdict::Open };
         let BundleRuns { digest, failures, is_good, is_unusable } = runs;
         let is_it = digest == addon.bundle.digest;
-        let is_bad = if is_it { failures >= GIVEN_UP && !is_good } else { is_unusable };
+        let failed = failures.saturating_add(addon.starts);
+        let is_bad = if is_it { failed >= GIVEN_UP && !is_good } else { is_unusable };
         // What is lost can't come back.
         let can_go_back =
             addon.previous.as_ref().is_some_and(|previous| !self.lost.contains(&previous.digest));
@@ -182,9 +226,14 @@ impl Sources {
     pub(super) fn held_text(&self, now: Time, addon: &RegisteredAddon, held: &WithheldVersion) -> String {
         let (version, runs) = (&held.version, &addon.bundle.version);
         let HoldReason::Waiting { for_approval, for_window } = held.why else {
+            // A look at a registry sees other versions, and not always other bytes under the same tag.
+            let again = if addon.url.starts_with("oci://") {
+                "it is tried again when spec.reprocessRequest is raised, and other versions come as before"
+            } else {
+                "it is tried again when other bytes are published, or spec.reprocessRequest is raised"
+            };
             return format!(
-                "{GIVEN_UP} runs failed with version {version}, so {runs} is in force again; it is tried again when other bytes are \
-                 published, or spec.reprocessRequest is raised"
+                "{GIVEN_UP} runs failed with version {version}, so {runs} is in force again; {again}"
             );
         };
         let mut what = Vec::new();

@@ -10,6 +10,7 @@ use engine::{
     AddonProblem, AddonReason, Bundle, BundleKind, Catalog, Config, Digest, Effect, Engine, Event, Failure,
     FailureKind, Fetched, FetchedAddon, FetchedRepository, Module, ModuleLink, Origin, OwnedRelease,
     Registry, ReleaseTarget, RepositoryProblem, RepositoryReason, RunId, SourceKey, SourceSpec, StoreError,
+    Time,
 };
 use serde_json::{Value, json};
 
@@ -37,6 +38,8 @@ pub(crate) struct Repositories {
     /// The bundles in the store directory.
     stored: BTreeSet<Digest>,
     pub(crate) registry: Registry,
+    /// What was registered, one after the other, and when it was decided.
+    pub(crate) registered: Vec<(Time, Registry)>,
     pub(crate) marked: BTreeSet<String>,
     pub(crate) fetches: usize,
     /// The bundles that the last write of the registry left in Secrets.
@@ -319,6 +322,7 @@ impl World {
         }
         if outcome.is_ok() {
             self.repositories.registry = registry.clone();
+            self.repositories.registered.push((self.now, registry.clone()));
             self.repositories.in_secrets =
                 digests.iter().filter(|digest| !lost.contains(digest)).cloned().collect();
             self.note_owners();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use engine::{AddonReason, Digest, Failure, FailureKind, Notice, RegisteredAddon, StoreError};
+use engine::{
+    AddonReason, Digest, Failure, FailureKind, Notice, RegisteredAddon, Registry, StoreError, Time,
+};
 use serde_json::{Value, json};
 
 use crate::build::{config as config_map, files};
@@ -138,6 +140,57 @@ fn the_version_before_runs_again_within_thirty_seconds_after_the_third_failure()
 }
 
 #[test]
+fn a_version_that_was_given_up_is_known_after_another_one_and_a_restart() {
+    let mut world = ready(|_| {});
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    world.run_for(90_000);
+    assert_eq!(lines(&world), ["1.0.0 1 Running", "2.0.0 2 RolledBack"]);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.run_for(90_000);
+    assert_eq!(lines(&world), ["1.1.0 3 Running"]);
+    world.restarts();
+    switched_on(&mut world);
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    let trace = world.run_for(180_000);
+    assert!(!trace.contains("bad.sh"), "{trace}");
+    assert_eq!(lines(&world), ["1.1.0 3 Running", "2.0.0 2 RolledBack"]);
+    // A higher counter has it tried again, and it is given up again.
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(60_000);
+    assert_eq!(trace.matches("run hook web/bad.sh").count(), 3, "{trace}");
+    assert_eq!((lines(&world)[0].as_str(), rollbacks(&world)), ("1.1.0 3 Running", 2));
+}
+
+#[test]
+fn a_version_that_ends_the_operator_makes_way_when_it_has_done_so_three_times() {
+    let mut world = ready(|_| {}).takes("web/bad.sh", 100_000);
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    world.run_for(65_000);
+    assert_eq!(loaded(&world), digest(2));
+    for restart in 1..=3 {
+        // It is killed while the hook runs.
+        assert_eq!(rollbacks(&world), 0, "{restart}");
+        world.restarts();
+        switched_on(&mut world);
+        world.run_for(2_000);
+    }
+    assert_eq!(
+        (lines(&world), rollbacks(&world)),
+        (vec!["1.0.0 1 Running".to_owned(), "2.0.0 2 RolledBack".to_owned()], 1)
+    );
+    // Starts count that find the version on trial, and no others.
+    let mut world = ready(|_| {});
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.run_for(65_000);
+    for _ in 0..5 {
+        world.restarts();
+        switched_on(&mut world);
+        world.run_for(2_000);
+    }
+    assert_eq!((lines(&world), rollbacks(&world)), (vec!["1.1.0 3 Running".to_owned()], 0));
+}
+
+#[test]
 fn a_version_goes_back_over_restarts_and_without_its_repository() {
     let mut world = ready(|_| {});
     world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
@@ -255,15 +308,60 @@ fn is_good(number: u64) -> bool {
     number % 2 == 1
 }
 
-/// One random life: versions come, wait, run or not, some are not signed, files and Secrets can't be had for a while, and the
-/// operator is killed.
+/// What an administrator lets come in a random life, and when.
+struct Leave {
+    has_windows: bool,
+    is_manual: bool,
+    /// Which bundle was approved, and since when.
+    approvals: Vec<(Time, Digest)>,
+}
+
+impl Leave {
+    /// Returns whether a bundle may have come at a time. Windows are open for two of seven minutes; the hours of this world's clock
+    /// begin with it. Between the decision and its record may lie a moment.
+    fn permits(&self, at: Time, bundle: &Digest) -> bool {
+        let second = at.since(Time::START).as_secs() % 3_600;
+        let is_open = (second % 420) < 125;
+        let approved = self.approvals.iter().rfind(|(since, _)| *since <= at);
+        (!self.has_windows || is_open) && (!self.is_manual || approved.is_some_and(|(_, its)| its == bundle))
+    }
+}
+
+/// Checks each step from one registered version to the next: it was permitted, or the one before came back that had run.
+fn check_steps(world: &World, leave: &Leave, seed: u64) {
+    let active = |registry: &Registry| registry.addons.iter().find(|addon| addon.is_active).cloned();
+    let mut before: Option<RegisteredAddon> = None;
+    for (at, registry) in &world.repositories.registered {
+        let now = active(registry).unwrap();
+        let Some(before) = before.replace(now.clone()) else { continue };
+        if now.bundle.digest == before.bundle.digest {
+            continue;
+        }
+        let is_back = now.held_back.as_ref().is_some_and(|held| held.digest == before.bundle.digest);
+        if is_back {
+            assert_eq!(
+                before.previous.as_ref(),
+                Some(&now.bundle),
+                "seed {seed}: back to what was not before"
+            );
+            continue;
+        }
+        assert!(leave.permits(*at, &now.bundle.digest), "seed {seed}: {at:?} {}", now.bundle.digest);
+    }
+}
+
+/// One random life: versions come, wait, run or not, some are not signed, files, Secrets and the API server can't be had for a
+/// while, releases fail, and the operator is killed, also in the middle of something.
 fn life(seed: u64) {
     let mut random = Random(seed);
+    let mut leave = Leave { has_windows: false, is_manual: false, approvals: Vec::new() };
     let mut world = ready(|spec| {
         if random.below(3) == 0 {
+            leave.has_windows = true;
             spec["windows"] = json!([{"cron": "*/7 * * * *", "length": "2m"}]);
         }
         if random.below(3) == 0 {
+            leave.is_manual = true;
             spec["approval"] = json!("manual");
         }
     });
@@ -275,17 +373,19 @@ fn life(seed: u64) {
         world.bundle(number, "web", &GOOD);
         world.repositories.refused.insert(number);
     }
-    let (mut last_good, mut counter) = (BTreeSet::from([1]), 0);
+    // What can be had at the end, and whether anything but its hooks kept a version from running.
+    let (mut offered, mut counter, mut has_failed, mut starts) = (Some(1), 0, false, 0);
     for step in 0..6 + random.below(10) {
-        match random.below(11) {
+        match random.below(13) {
             0..=3 => {
                 let number = 1 + random.below(19);
-                if is_good(number) {
-                    last_good.insert(number);
-                }
+                offered = Some(number);
                 world.offers(URL, Ok(vec![addon("web", &format!("1.{}.0", number / 2), number)]));
             }
             4 => {
+                // A version that is on trial meanwhile is to blame after three of them.
+                starts += 1;
+                has_failed |= starts >= 3;
                 world.restarts();
                 switched_on(&mut world);
             }
@@ -294,12 +394,14 @@ fn life(seed: u64) {
                 world.edits("a", |spec| spec["reprocessRequest"] = json!(counter));
             }
             6 => {
-                let value = digest(1 + random.below(19)).to_string();
-                world.annotates("a", "addon-operator.io/approved-version", &value);
+                let approved = digest(1 + random.below(19));
+                world.annotates("a", "addon-operator.io/approved-version", approved.as_str());
+                leave.approvals.push((world.now, approved));
             }
             7 => {
                 let number = 20 + random.below(10);
                 let unsigned = addon("web", &format!("2.{number}.0"), number);
+                offered = None;
                 world.offers(URL, Ok(vec![broken(unsigned, AddonReason::LoadingError)]));
             }
             8 => world.repositories.loading.push_back(Failure::new(FailureKind::Files, "no such file")),
@@ -307,24 +409,39 @@ fn life(seed: u64) {
                 let failure = Failure::new(FailureKind::Cluster, "no answer");
                 world.repositories.keeping.push_back(StoreError::Registry(failure));
             }
-            _ => world.offers(URL, crate::repositories::unreachable_index()),
+            10 => world = world.patching(Err("no answer")),
+            11 => {
+                has_failed = true;
+                world = world.release("web", Err("timed out"));
+            }
+            _ => {
+                offered = None;
+                world.offers(URL, crate::repositories::unreachable_index());
+            }
         }
-        world.run_for(1_000 + random.below(200_000));
-        let active: Vec<&RegisteredAddon> =
-            world.repositories.registry.addons.iter().filter(|addon| addon.is_active).collect();
-        assert_eq!(active.len(), 1, "seed {seed}, step {step}");
-        assert!(world.repositories.faults.is_empty(), "seed {seed}: {:?}", world.repositories.faults);
+        // Half of the steps end while something is under way.
+        let most = if random.below(2) == 0 { 8_000 } else { 200_000 };
+        world.run_for(1 + random.below(most));
+        assert!(
+            world.repositories.faults.is_empty(),
+            "seed {seed}, step {step}: {:?}",
+            world.repositories.faults
+        );
     }
-    world.run_for(60_000);
-    // Whatever is offered last, a good one runs in the end.
-    world.run_for(600_000);
+    world.run_for(660_000);
     assert!(world.repositories.faults.is_empty(), "seed {seed}: {:?}", world.repositories.faults);
-    let active = loaded(&world);
+    check_steps(&world, &leave, seed);
+    // Whatever is offered last, a good one runs in the end: the last that was offered, if it may come.
+    let (active, lines) = (loaded(&world), lines(&world));
     assert!(
-        last_good.iter().any(|number| digest(*number) == active),
-        "seed {seed}: {active} {:?}",
-        lines(&world)
+        (1..20).filter(|number| is_good(*number)).any(|number| digest(number) == active),
+        "seed {seed}: {lines:?}"
     );
+    assert_eq!(world.released("web"), Some(active.clone()), "seed {seed}: {lines:?}");
+    let is_approved = |bundle: &Digest| leave.approvals.last().is_some_and(|(_, its)| its == bundle);
+    let may_come = |bundle: &Digest| !leave.is_manual || is_approved(bundle);
+    let expected = offered.filter(|number| is_good(*number) && !has_failed).map(digest).filter(may_come);
+    assert!(expected.is_none_or(|expected| expected == active), "seed {seed}: {active} {lines:?}");
     let states = world.states("a");
     let running = ["web Running", "web Retained"];
     assert!(states.iter().any(|state| running.contains(&state.as_str())), "seed {seed}: {states:?}");

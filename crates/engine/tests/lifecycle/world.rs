@@ -9,10 +9,10 @@ use engine::hook::{Trigger, WatchEvent};
 use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
-    Announcement, Basis, Config, ConfigData, ConfigObject, Effect, Engine, Event, Failure, FailureKind,
-    HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome,
-    ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, TestReport, Time, ValuesInput,
-    Verdict, View, WebhookRegistration,
+    Announcement, Basis, Config, ConfigData, ConfigObject, Digest, Effect, Engine, Event, Failure,
+    FailureKind, HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction,
+    ReleaseOutcome, ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, TestReport, Time,
+    ValuesInput, Verdict, View, WebhookRegistration,
 };
 
 use crate::build::{Files, changed};
@@ -81,6 +81,8 @@ pub(crate) struct World {
     pub(crate) powerless: BTreeSet<String>,
     /// What the cluster holds, by the name of the release; in another namespace than the operator's by `namespace/name`.
     pub(crate) deployed: BTreeMap<String, (u32, u64)>,
+    /// The content of the module that each release was made of last.
+    contents: BTreeMap<String, u64>,
     objects: BTreeMap<String, BTreeMap<Key, Arc<Item>>>,
     missing_kinds: BTreeSet<String>,
     silent_kinds: BTreeSet<String>,
@@ -152,6 +154,7 @@ impl World {
             credentials: BTreeMap::new(),
             durations: BTreeMap::new(),
             deployed: BTreeMap::new(),
+            contents: BTreeMap::new(),
             objects: BTreeMap::new(),
             missing_kinds: BTreeSet::new(),
             silent_kinds: BTreeSet::new(),
@@ -867,15 +870,15 @@ impl World {
         }
     }
 
-    /// Sends the ConfigMap and the Secret as they are.
-    pub(crate) fn rereads_config(&mut self) {
-        for object in [ConfigObject::ConfigMap, ConfigObject::Secret] {
     /// Changes a key of the ConfigMap as a person does.
     pub(crate) fn edits_config(&mut self, key: &str, text: &str) {
         self.config.0.insert(key.to_owned(), text.to_owned());
         self.rereads_config();
     }
 
+    /// Sends the ConfigMap and the Secret as they are.
+    pub(crate) fn rereads_config(&mut self) {
+        for object in [ConfigObject::ConfigMap, ConfigObject::Secret] {
             self.config_version += 1;
             let version = self.config_version.to_string();
             let data = Some(Arc::new(self.config_of(object).clone()));
@@ -985,12 +988,18 @@ impl World {
                     known.map_or(0, |(revision, _)| revision) + u32::from(action != ReleaseAction::Unchanged);
                 // What is said to have changed does so each time.
                 let checksum = checksum + if changed.is_some() { u64::from(revision) } else { 0 };
+                self.contents.insert(place.clone(), module.content);
                 self.deployed.insert(place, (revision, checksum));
                 Ok(ReleaseOutcome { action, revision, checksum, changed, taken_over })
             }
         };
         let takes = self.takes_for(&format!("release {}", module.name), RELEASE);
         self.send_in(takes, Event::ReleaseFinished { run, outcome });
+    }
+
+    /// Returns the bundle that the release of a module was made of last.
+    pub(crate) fn released(&self, name: &str) -> Option<Digest> {
+        self.contents.get(name).map(|content| crate::repositories::digest(*content))
     }
 
     pub(crate) fn view(&self) -> View {

@@ -39,7 +39,7 @@ pub fn source(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
         }
     }
     addons(source, format, &mut answer);
-    if !source.is_deleting && source.phase != "Pending" {
+    if !(source.is_deleting || source.is_suspended || source.phase == "Pending") {
         let sync = format!("`addon-operator source sync {}` has it processed at once", source.address());
         answer.advice.push(sync);
     }
