@@ -18,7 +18,7 @@ use crate::config::Settings;
 use crate::driver::Channels;
 use crate::http::{PinnedFetch, SourcePlans};
 use crate::load::Loader;
-use crate::source::{self, Sources, SystemLookup, Trust};
+use crate::source::{self, Sources, SystemLookup, Trust, TrustOptions};
 
 /// What is registered at a start, and the bundles of it that are lost.
 pub(super) type AtStart = (Registry, BTreeSet<Digest>);
@@ -75,7 +75,13 @@ pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
         config_map: config_map.clone(),
         secret_namespaces,
         mirrors: Mirrors::new(mirrors.context("--source-mirror")?),
-        trust: Trust { allowed, authorities, api_server, lookup: Arc::new(SystemLookup) },
+        trust: Trust {
+            allowed,
+            authorities,
+            api_server,
+            lookup: Arc::new(SystemLookup),
+            options: TrustOptions::OPERATOR,
+        },
         in_flight: sources.fetches,
         timeout: sources.timeout,
     };

@@ -51,11 +51,19 @@ fn client(leaf: &ArgMatches) -> anyhow::Result<Client> {
     })?)
 }
 
+/// Reads where something goes to.
+fn place(to: &str) -> anyhow::Result<RegistryUrl> {
+    if !is_registry(to) {
+        anyhow::bail!("{to:?} is no place in a registry: write oci://HOST/PATH");
+    }
+    RegistryUrl::parse(to).with_context(|| format!("{to:?} is no place in a registry"))
+}
+
 /// Pushes bundles, each whatever became of those before.
 pub(super) fn push(leaf: &ArgMatches, paths: &[PathBuf]) -> u8 {
     let to = leaf.get_one::<String>("to").map(String::as_str).unwrap_or_default();
     let pushing = || -> anyhow::Result<u8> {
-        let to = RegistryUrl::parse(to).with_context(|| format!("{to:?} is no place in a registry"))?;
+        let to = place(to)?;
         with_client(leaf, async |client| {
             let mut code = OK;
             for path in paths {
@@ -82,8 +90,7 @@ pub(super) fn mirror(leaf: &ArgMatches) -> u8 {
     let copying = || -> anyhow::Result<u8> {
         let to = text("to");
         let to = if is_registry(to) {
-            let to = RegistryUrl::parse(to).with_context(|| format!("{to:?} is no place in a registry"))?;
-            Destination::Registry(to)
+            Destination::Registry(place(to)?)
         } else {
             Destination::Directory(to.into())
         };

@@ -21,7 +21,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -64,7 +64,48 @@ pub struct Trust {
     pub api_server: Option<String>,
     /// Resolves names.
     pub lookup: Arc<dyn Lookup>,
+    /// What the options are called that people set this with.
+    pub options: TrustOptions,
 }
+
+/// What the options are called with which people say whom they trust.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TrustOptions {
+    /// The one that names authorities.
+    pub authorities: &'static str,
+    /// The one that permits servers without TLS.
+    pub plain: &'static str,
+}
+
+impl TrustOptions {
+    /// Those of the operator.
+    pub const OPERATOR: Self = Self { authorities: "--source-ca", plain: "--source-develop" };
+    /// Those of commands that need no operator.
+    pub const COMMAND: Self = Self { authorities: "--ca", plain: "--plain-http" };
+
+    /// Returns why there is no TLS with a host, and what to do about it.
+    fn no_tls(self, host: String, error: &io::Error) -> ConnectError {
+        let Self { authorities, plain } = self;
+        let of = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let trust = || format!("{authorities} names authorities to trust beside the system's");
+        let (problem, advice) = match of {
+            Some(rustls::Error::InvalidMessage(_)) => {
+                ("what it answers is no TLS".to_owned(), format!("{plain} permits servers without it"))
+            }
+            Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
+                if other.to_string().contains(AS_ITS_OWN) =>
+            {
+                let what = "its certificate is that of an authority, which is not taken for that of a server";
+                (what.to_owned(), "make one for the server that the authority signs".to_owned())
+            }
+            _ => (error.to_string(), trust()),
+        };
+        ConnectError::Tls { host, problem, advice }
+    }
+}
+
+/// How the library of certificates names an authority that shows its own as that of a server.
+const AS_ITS_OWN: &str = "CaUsedAsEndEntity";
 
 /// Why there is no connection. It names the host, and nothing else of the URL.
 #[derive(Debug, Error)]
@@ -79,10 +120,10 @@ pub(crate) enum ConnectError {
     Unreachable { host: String, source: io::Error },
     #[error("{host} does not answer within {} s", PATIENCE.as_secs())]
     Silent { host: String },
-    #[error("no TLS with {host}: {source} (--source-ca names authorities to trust beside the system's)")]
-    Tls { host: String, source: io::Error },
-    #[error("no authority is trusted: the system has no certificates, name a file with --source-ca")]
-    NoAuthorities,
+    #[error("no TLS with {host}: {problem} ({advice})")]
+    Tls { host: String, problem: String, advice: String },
+    #[error("no authority is trusted: the system has no certificates, name a file with {option}")]
+    NoAuthorities { option: &'static str },
     #[error("the URL has no host")]
     NoHost,
 }
@@ -91,16 +132,20 @@ pub(crate) enum ConnectError {
 #[derive(Debug, Error)]
 pub enum AuthoritiesError {
     /// It can't be read.
-    #[error("can't read {path}: {source} (--source-ca names a file with certificates in PEM)")]
+    #[error("can't read {path}: {source} ({option} names a file with certificates in PEM)")]
     Unreadable {
+        /// The option that names it.
+        option: &'static str,
         /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
     /// It has something else than certificates.
-    #[error("{path} has no certificates that can be used: {problem} (--source-ca names a file with PEM)")]
+    #[error("{path} has no certificates that can be used: {problem} ({option} names a file with PEM)")]
     Unusable {
+        /// The option that names it.
+        option: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong.
@@ -122,15 +167,23 @@ struct Inner {
 impl Connector {
     /// Returns a connector. The file with authorities is read at once, so that a wrong one is told at the start.
     pub(crate) fn new(trust: Trust) -> Result<Self, AuthoritiesError> {
-        let authorities = trust.authorities.as_deref().map(read_authorities).transpose()?.unwrap_or_default();
+        let option = trust.options.authorities;
+        let read = |path| read_authorities(path, option);
+        let authorities = trust.authorities.as_deref().map(read).transpose()?.unwrap_or_default();
         Ok(Self(Arc::new(Inner { trust, authorities, tls: OnceCell::new() })))
     }
 }
 
-fn read_authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, AuthoritiesError> {
-    let text = regular_file::read(path)
-        .map_err(|source| AuthoritiesError::Unreadable { path: path.to_owned(), source })?;
-    let unusable = |problem: String| AuthoritiesError::Unusable { path: path.to_owned(), problem };
+fn read_authorities(
+    path: &Path,
+    option: &'static str,
+) -> Result<Vec<CertificateDer<'static>>, AuthoritiesError> {
+    let text = regular_file::read(path).map_err(|source| AuthoritiesError::Unreadable {
+        option,
+        path: path.to_owned(),
+        source,
+    })?;
+    let unusable = |problem: String| AuthoritiesError::Unusable { option, path: path.to_owned(), problem };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let found = found.map_err(|error| unusable(error.to_string()))?;
     let mut store = RootCertStore::empty();
@@ -151,7 +204,7 @@ impl Inner {
             return Ok(Stream(Box::pin(tcp)));
         }
         let config = self.tls.get_or_try_init(|| self.configure_tls()).await?;
-        let failed = |source| ConnectError::Tls { host: host.clone(), source };
+        let failed = |error: io::Error| self.trust.options.no_tls(host.clone(), &error);
         let name = ServerName::try_from(host.clone()).map_err(|error| failed(io::Error::other(error)))?;
         let shaking = TlsConnector::from(Arc::clone(config)).connect(name, tcp);
         match tokio::time::timeout(PATIENCE, shaking).await {
@@ -217,11 +270,11 @@ impl Inner {
         roots.add_parsable_certificates(system.map(|found| found.certs).unwrap_or_default());
         roots.add_parsable_certificates(self.authorities.iter().cloned());
         if roots.is_empty() {
-            return Err(ConnectError::NoAuthorities);
+            return Err(ConnectError::NoAuthorities { option: self.trust.options.authorities });
         }
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let failed = |error| ConnectError::Tls { host: String::new(), source: io::Error::other(error) };
+        let failed = |error| self.trust.options.no_tls(String::new(), &io::Error::other(error));
         let config = builder.map_err(failed)?.with_root_certificates(roots).with_no_client_auth();
         Ok(Arc::new(config))
     }
@@ -314,6 +367,7 @@ mod tests {
             authorities: None,
             api_server: Some("api.example".to_owned()),
             lookup: Arc::new(names),
+            options: TrustOptions::OPERATOR,
         };
         Connector::new(trust).unwrap()
     }
@@ -363,7 +417,7 @@ mod tests {
                 Some(text) => std::fs::write(&path, text).unwrap(),
                 None => std::fs::remove_file(&path).unwrap(),
             }
-            let error = read_authorities(&path).unwrap_err().to_string();
+            let error = read_authorities(&path, "--ca").unwrap_err().to_string();
             assert!(error.contains(says) && error.contains("ca.pem"), "{error}");
         }
     }

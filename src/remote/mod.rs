@@ -15,5 +15,5 @@ mod permits;
 pub(crate) mod registry;
 
 pub(crate) use connector::Connector;
-pub use connector::{AuthoritiesError, Lookup, SystemLookup, Trust};
+pub use connector::{AuthoritiesError, Lookup, SystemLookup, Trust, TrustOptions};
 pub use observation::{FetchMetrics, FetchObservation};

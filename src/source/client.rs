@@ -11,7 +11,7 @@ use ::source::url::{HttpUrl, Protocols};
 
 use crate::remote::http::HttpClient;
 use crate::remote::registry::{Login, RegistryError, Session};
-use crate::remote::{AuthoritiesError, Connector, SystemLookup, Trust};
+use crate::remote::{AuthoritiesError, Connector, SystemLookup, Trust, TrustOptions};
 
 /// How many requests are in flight.
 const IN_FLIGHT: usize = 4;
@@ -56,7 +56,13 @@ impl Client {
         let allowed = AllowList { protocols, hosts: vec![AllowedHost::any()], prefixes: Vec::new() };
         let authorities = options.authorities.clone();
         let lookup = Arc::new(SystemLookup);
-        let trust = Trust { allowed: allowed.clone(), authorities, api_server: None, lookup };
+        let trust = Trust {
+            allowed: allowed.clone(),
+            authorities,
+            api_server: None,
+            lookup,
+            options: TrustOptions::COMMAND,
+        };
         let http = HttpClient::new(Connector::new(trust)?, IN_FLIGHT, TIMEOUT, protocols);
         Ok(Self { http, allowed, options })
     }
@@ -84,7 +90,8 @@ impl Client {
             }
             (None, Some(config)) => {
                 let login = docker_config::of_config(config, registry);
-                let login = login.map_err(|error| RegistryError::Rejected(error.to_string()))?;
+                let wrong = |error| RegistryError::Rejected(format!("--registry-config: {error}"));
+                let login = login.map_err(wrong)?;
                 login.map(|(user, password)| registry.with_credentials(&user, &password))
             }
             (None, None) => None,

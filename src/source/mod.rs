@@ -33,7 +33,9 @@ pub use publish::{Inspected, Packed, index, inspect, pack};
 pub use push::{Pushed, push};
 pub use sources::{Options, Restored, Sources};
 
-pub use crate::remote::{AuthoritiesError, FetchMetrics, FetchObservation, Lookup, SystemLookup, Trust};
+pub use crate::remote::{
+    AuthoritiesError, FetchMetrics, FetchObservation, Lookup, SystemLookup, Trust, TrustOptions,
+};
 
 /// Returns where the links to bundles are in the store directory, for the loader of modules.
 pub fn active(directory: &std::path::Path) -> std::path::PathBuf {

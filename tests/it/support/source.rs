@@ -9,7 +9,7 @@ use std::time::Duration;
 use ::source::allow::{AllowList, AllowedHost};
 use ::source::mirror::Mirrors;
 use ::source::url::Protocols;
-use addon_operator::source::{Lookup, Options, Sources, Trust};
+use addon_operator::source::{Lookup, Options, Sources, Trust, TrustOptions};
 use apiserver::ApiServer;
 use engine::{
     AddonReason, Bundle, Fetched, FetchedAddon, RegisteredAddon, Registry, RepositorySpec, SourceKey,
@@ -61,7 +61,13 @@ impl SourceFixture {
             hosts.iter().chain(&["localhost"]).map(|host| AllowedHost::parse(host).unwrap()).collect();
         let protocols = Protocols { has_http: authority.is_empty() };
         let allowed = AllowList { protocols, hosts, prefixes: Vec::new() };
-        let trust = Trust { allowed, authorities, api_server: None, lookup: Arc::new(Names::default()) };
+        let trust = Trust {
+            allowed,
+            authorities,
+            api_server: None,
+            lookup: Arc::new(Names::default()),
+            options: TrustOptions::OPERATOR,
+        };
         let options = Options {
             directory: dir.path().join("sources"),
             namespace: "ops".to_owned(),

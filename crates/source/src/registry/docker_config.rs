@@ -23,7 +23,7 @@ pub enum LoginError {
     Keys,
     /// The configuration of Docker can't be read.
     #[error(
-        "{0} is no configuration of Docker: it is JSON with {{\"auths\": {{\"HOST\": {{\"auth\": …}}}}}}"
+        "{0} is no configuration of Docker: that is JSON with {{\"auths\": {{\"HOST\": {{\"auth\": …}}}}}}"
     )]
     Config(&'static str),
     /// It is about other registries.
