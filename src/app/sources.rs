@@ -10,6 +10,7 @@ use anyhow::Context;
 use engine::{Bundle, Digest, Failure, FailureKind, Module, Registry, SourceKey, SourceKind, SourceSpec};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use serde_json::Value;
 
 use super::surroundings::{Outcome, Surroundings};
 use super::waiting::{Wanted, answered};
@@ -32,6 +33,10 @@ pub(super) struct PlansOfSources {
 impl SourcePlans for PlansOfSources {
     fn fetch(&self, source: SourceKey, spec: SourceSpec) -> BoxFuture<'_, Result<PinnedFetch, Failure>> {
         async move { self.sources.look_at(&source, &spec).await }.boxed()
+    }
+
+    fn unknown_fields(&self, kind: SourceKind, object: &Value) -> Vec<String> {
+        source::unknown_fields(kind, object)
     }
 
     fn module(&self, bundle: Bundle) -> BoxFuture<'_, Result<Arc<Module>, Failure>> {

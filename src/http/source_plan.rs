@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::debug_state::DebugState;
 use super::response::{self, ended, formatted, is_true, text_or_failure};
 use super::secret_values::SecretValues;
+use super::source_plans::SourcePlans;
 
 /// How many bytes a configuration may have, as etcd has it.
 const MAX_BYTES: usize = 1_500_000;
@@ -27,13 +28,21 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(body: &[u8]) -> Result<Self, String> {
+    fn read(body: &[u8], sources: &dyn SourcePlans) -> Result<Self, String> {
         let expected = "a ClusterAddonsConfiguration or an AddonsConfiguration";
         if body.len() > MAX_BYTES {
             return Err(format!("it has {} bytes, an object may have {MAX_BYTES}", body.len()));
         }
         let body = std::str::from_utf8(body).map_err(|error| format!("it is no text: {error}"))?;
-        let object = values::yaml::parse(body).map_err(|error| error.to_string())?;
+        let documents = values::yaml::parse_all(body).map_err(|error| error.to_string())?;
+        let documents: Vec<Value> = documents.into_iter().filter(|document| !document.is_null()).collect();
+        let object = match <[Value; 1]>::try_from(documents) {
+            Ok([object]) => object,
+            Err(documents) => {
+                let count = documents.len();
+                return Err(format!("it has {count} objects: a plan is of one, {expected}"));
+            }
+        };
         let at = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let version = at("/apiVersion");
         if version != SourceKey::API_VERSION {
@@ -54,6 +63,10 @@ impl Asked {
         }
         let namespace = if is_namespaced { namespace } else { "" };
         let source = SourceKey { kind, namespace: namespace.into(), name: name.into() };
+        let unknown = sources.unknown_fields(kind, &object);
+        if !unknown.is_empty() {
+            return Err(format!("the API server does not know these fields: {}", unknown.join(", ")));
+        }
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let spec = SourceSpec::read(kind, namespace, spec).map_err(|error| error.to_string())?;
         let approved = object.pointer("/metadata/annotations").and_then(|all| all.get(SourceKey::APPROVED));
@@ -78,7 +91,7 @@ pub(super) async fn json(
 }
 
 async fn answer(debug: &DebugState, query: &BTreeMap<String, String>, body: &[u8], format: &str) -> Response {
-    let asked = match Asked::read(body) {
+    let asked = match Asked::read(body, &*debug.sources) {
         Ok(asked) => asked,
         Err(problem) => return (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
     };

@@ -27,7 +27,7 @@ mod tree;
 mod verification;
 
 pub use client::{Client, ClientOptions};
-pub use crds::{CRDS, crds};
+pub use crds::{CRDS, crds, unknown_fields};
 pub use mirror::{Copied, Destination, Part, mirror};
 pub use publish::{Inspected, Packed, index, inspect, pack};
 pub use push::{Pushed, push};

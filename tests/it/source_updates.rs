@@ -106,6 +106,14 @@ async fn a_version_that_does_not_run_makes_way_for_the_one_before_and_stays_away
     operator.stop().await;
 }
 
+/// Returns an object with two fields that nobody knows.
+fn mistyped(object: &Value) -> Value {
+    let mut object = object.clone();
+    object["spec"]["repositries"] = json!([]);
+    object["spec"]["repositories"][0]["include"] = json!([{"name": "web", "vresion": "1.0.0"}]);
+    object
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_says_what_would_come_change_and_go_and_writes_nothing() {
     let world = running().await;
@@ -159,10 +167,20 @@ async fn a_plan_says_what_would_come_change_and_go_and_writes_nothing() {
         (json!({"kind": "Pod"}), "apiVersion is \"\""),
         (json!({"apiVersion": before["apiVersion"], "kind": "Pod"}), "kind is \"Pod\""),
         (json!({"apiVersion": before["apiVersion"], "kind": before["kind"]}), "metadata.name is empty"),
+        (
+            mistyped(&object(&url)),
+            "does not know these fields: spec.repositories[0].include[0].vresion, spec.repositries",
+        ),
     ] {
         let (code, text) = plan(&wrong);
         assert!(code == 2 && text.contains(says), "{code} {text}");
     }
+    std::fs::write(&file, format!("---\n{}\n---\n{}\n", object(&url), gone)).unwrap();
+    let (code, text) = source(&world, &["plan", file.to_str().unwrap()]);
+    assert!(code == 2 && text.contains("it has 2 objects: a plan is of one"), "{code} {text}");
+    // What is read from the cluster has more than people write, and all of it is known.
+    std::fs::write(&file, format!("---\n{before}\n---\n")).unwrap();
+    assert_eq!(source(&world, &["plan", file.to_str().unwrap()]).0, 1);
     assert_eq!(world.object("platform").await, before);
     world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
     operator.stop().await;
