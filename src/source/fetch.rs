@@ -289,7 +289,11 @@ impl Fetcher {
         let limit = MAX_INDEX_BYTES as u64;
         let get = Get { url, known: known.as_ref().map(|(validator, _)| validator), limit };
         let store = Arc::clone(&self.store);
-        let spool = blocking(move || store.spool()).await.map_err(RepositoryStop::Ours)?;
+        let spool = if store.is_open() {
+            store.spool()
+        } else {
+            blocking(move || store.spool()).await.map_err(RepositoryStop::Ours)?
+        };
         let spool = spool.map_err(|error| RepositoryStop::Ours(error.failure()))?;
         let answer = self.observed(url, self.http.get(get, spool)).await;
         let (spool, validator) = match (answer, known) {
@@ -442,6 +446,10 @@ impl Fetcher {
     pub(super) async fn stored(&self, digest: &Digest) -> Result<Option<Verdict>, Stop> {
         let known = self.cache.verdict(digest);
         if let Some(Err(_)) = &known {
+            return Ok(known);
+        }
+        // Nothing but that it is there still has to be looked at: that takes no thread of its own.
+        if known.is_some() && self.store.has_verified(digest) {
             return Ok(known);
         }
         let (store, digest_of) = (Arc::clone(&self.store), digest.clone());
@@ -607,13 +615,14 @@ fn absent(include: &Include) -> FetchedAddon {
     let version = include.version.as_deref().unwrap_or_default();
     let gap = if version.is_empty() { "" } else { " " };
     let what = format!("{}{gap}{version}", include.name);
-    let message = match include.problem() {
-        Some(problem) => {
-            format!("the version of {}: {problem}: correct spec.repositories[].include", include.name)
-        }
-        None => format!("the index has no {what}: correct spec.repositories[].include, or publish it"),
-    };
-    not_there(include, message)
+    let missing = || format!("the index has no {what}: correct spec.repositories[].include, or publish it");
+    not_there(include, unreadable(include).unwrap_or_else(missing))
+}
+
+/// Returns what is wrong with the version that is wanted, if it is none.
+pub(super) fn unreadable(include: &Include) -> Option<String> {
+    let problem = include.problem()?;
+    Some(format!("the version of {}: {problem}: correct spec.repositories[].include", include.name))
 }
 
 /// Returns the line of an addon that is wanted and was not found.

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::cache::{Tagged, UrlHash, Verdict};
 use super::fetch::{
     AT_A_TIME, Fetcher, Outcome, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish, include,
-    not_there, templating,
+    not_there, templating, unreadable,
 };
 use super::keys::Keys;
 use super::store::{Download, Pin, disk_failure};
@@ -134,6 +134,9 @@ impl Fetcher {
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let (mut addons, pins) = collect(chosen.iter().zip(outcomes), saying, &self.store)?;
         addons.extend(selection.missing.iter().map(|include| {
+            if let Some(problem) = unreadable(include) {
+                return not_there(include, problem);
+            }
             let problem = problems.get(&include.name).map_or_else(
                 || {
                     let version = include.version.as_deref().unwrap_or("at all");
@@ -175,7 +178,8 @@ impl Fetcher {
     }
 
     /// Returns the versions of each bundle that may be chosen, and why others can't be listed. Versions that are named exactly
-    /// are not looked for: whether they are there is known when they are fetched.
+    /// are not looked for: whether they are there is known when they are fetched, or from a list that somebody else asks for. One
+    /// that is not there is not what a range means.
     async fn versions(
         &self,
         place: RegistryAccess<'_>,
@@ -197,7 +201,7 @@ impl Fetcher {
         let mut problems = BTreeMap::new();
         for (name, tags) in names.into_iter().zip(answers) {
             match tags {
-                Ok(tags) => versions.entry(name.to_owned()).or_default().extend(tags.whole_versions()),
+                Ok(tags) => drop(versions.insert(name.to_owned(), tags.whole_versions())),
                 Err(error) if error.is_ours() => {
                     return Err(RepositoryStop::Ours(disk_failure(&error)));
                 }

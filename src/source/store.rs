@@ -170,9 +170,20 @@ impl Sink for Spool {
     fn write(&mut self, part: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(tempfile::tempfile_in(&self.staging)?),
+            none => none.insert(unnamed(&self.staging)?),
         };
         io::Write::write_all(file, part)
+    }
+}
+
+/// Returns a file without a name in a directory, which is made again if somebody has removed it.
+fn unnamed(directory: &Path) -> io::Result<File> {
+    match tempfile::tempfile_in(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            tempfile::tempfile_in(directory)
+        }
+        outcome => outcome,
     }
 }
 
@@ -351,9 +362,21 @@ impl Store {
         Ok(Download { file: file.map_err(io)?, staged: Staged { dir }, hash: Sha256::new() })
     }
 
+    /// Returns whether it was used before. What is in it is there then, unless somebody has removed it.
+    pub(super) fn is_open(&self) -> bool {
+        self.state().lock.is_some()
+    }
+
+    /// Returns whether a bundle is there that this process has compared with its tree before.
+    pub(super) fn has_verified(&self, digest: &Digest) -> bool {
+        self.is_open() && self.state().verified.contains(digest) && self.blob(digest).join(BUNDLE).is_dir()
+    }
+
     /// Returns a place for what is read once and not kept.
     pub(super) fn spool(&self) -> Result<Spool, DiskError> {
-        self.open()?;
+        if !self.is_open() {
+            self.open()?;
+        }
         Ok(Spool { staging: self.path.join(STAGING), file: None })
     }
 

@@ -367,17 +367,28 @@ async fn what_the_disk_does_not_take_is_a_registering_error_that_says_what_to_do
         std::fs::remove_dir_all(&path).unwrap();
         std::fs::write(&path, "").unwrap();
     };
-    break_folder("blobs");
-    repository.publish(&[("web", "1.0.0", module("web", "1.0.0", "another one"))]);
-    let told = async || repository_problem(&sources.fetch(&key(), &of).await.unwrap());
-    let (reason, message) = told().await;
-    assert_eq!(reason, "RegisteringError");
-    assert!(message.starts_with(&format!("the index can't be kept in {directory}: can't use ")), "{message}");
-    assert!(message.ends_with("--source-dir"), "{message}");
-    assert_eq!(told().await.1, message, "the same each time");
-    std::fs::remove_file(world.directory().join("blobs")).unwrap();
-    let fetched = sources.fetch(&key(), &of).await.unwrap();
-    assert_eq!(bundle(&fetched).name.as_str(), "web", "it comes back by itself");
+    let told = async || {
+        let fetched = sources.fetch(&key(), &of).await.unwrap();
+        match &fetched.repositories[0].outcome {
+            Err(problem) => (problem.reason.as_str(), problem.message.clone()),
+            Ok(_) => {
+                let (reason, message) = problem(&fetched);
+                (reason.as_str(), message)
+            }
+        }
+    };
+    for (folder, what) in [("staging", "the index"), ("blobs", "the bundle")] {
+        break_folder(folder);
+        repository.publish(&[("web", "1.0.0", module("web", "1.0.0", folder))]);
+        let (reason, message) = told().await;
+        assert_eq!(reason, "RegisteringError");
+        assert!(message.starts_with(&format!("{what} can't be kept in {directory}: ")), "{message}");
+        assert!(message.ends_with("--source-dir"), "{message}");
+        assert_eq!(told().await.1, message, "the same each time");
+        std::fs::remove_file(world.directory().join(folder)).unwrap();
+        let fetched = sources.fetch(&key(), &of).await.unwrap();
+        assert_eq!(bundle(&fetched).name.as_str(), "web", "it comes back by itself");
+    }
 }
 
 #[tokio::test]

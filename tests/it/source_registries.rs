@@ -196,6 +196,28 @@ async fn what_a_registry_wants_to_see_is_shown_at_once_the_next_time() {
     }
 }
 
+#[tokio::test]
+async fn each_of_several_wants_of_one_bundle_that_is_not_met_has_a_line_of_its_own() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let registry = Registry::open(&repository);
+    registry.tags("web", &["1.0.0", "1.2.0"]);
+    registry.push_bundle("web", "1.2.0", &web("1.2.0"));
+    let wants = ["9.0.0", ">=5", "not semver", "^1"].map(|version| include("web", version, None));
+    let of = including(registry.url(""), wants.to_vec());
+    let said = shown(&world.sources().fetch(&key(), &of).await.unwrap());
+    let begin = [
+        "web 1.2.0 true",
+        "web FetchingError: the registry has no version 9.0.0 of web: correct",
+        "web FetchingError: the registry has no version >=5 of web: correct",
+        "web FetchingError: the version of web: \"not semver\" is neither a version nor a range",
+    ];
+    assert_eq!(said.len(), begin.len(), "{said:?}");
+    for (said, begin) in said.iter().zip(begin) {
+        assert!(said.starts_with(begin), "{said}");
+    }
+}
+
 /// What is wrong with a manifest.
 type Change = fn(&mut Value);
 

@@ -110,11 +110,17 @@ impl World {
     }
 
     async fn apply(&self, number: usize) {
+        self.apply_with(number, &json!({})).await;
+    }
+
+    /// Applies a source with more in its spec than its repository.
+    async fn apply_with(&self, number: usize, more: &Value) {
         let url = self.repository.url(&format!("/{number}/index.yaml"));
-        let object = json!({
+        let mut object = json!({
             "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "ClusterAddonsConfiguration",
             "metadata": {"name": format!("source-{number}")}, "spec": {"repositories": [{"url": url}]},
         });
+        object["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         ok(&self.server, Method::POST, SOURCES, &object).await;
     }
 
@@ -239,4 +245,113 @@ async fn a_hundred_modules_of_ten_sources_are_there_in_time() {
     assert!(slowest <= NEW_CODE, "{slowest:?}");
     let best = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
     assert!(best(&of_sources) <= best(&of_files) + RESTART_ABOVE_FILES, "{of_files:?}, {of_sources:?}");
+}
+
+/// How many sources look every minute, and how many rounds of that are measured.
+const LOOKING: usize = 50;
+const ROUNDS: u64 = 4;
+
+/// Returns how long a process has had a processor, all its threads together.
+fn processor_time(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let ran = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(ran.sum())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it measures, for five minutes"]
+async fn fifty_sources_that_look_every_minute_cost_little() {
+    let mut world = World::new().await;
+    world.start();
+    for number in 0..LOOKING {
+        let (name, packed) = (name(number * MODULES_OF_EACH + 1), module(number, 1, "0"));
+        let line = [(&*name, "1.0.0", packed.clone())];
+        world.repository.put(&format!("/{number}/index.yaml"), Reply::File(index(&line, false)));
+        world.repository.put(&format!("/{number}/{name}-1.0.0.tgz"), Reply::File(packed));
+        world.apply_with(number, &json!({"updateInterval": "1m"})).await;
+    }
+    until_asked("sources that are ready", async || {
+        let list = get(&world.server, SOURCES).await.unwrap();
+        let items = list["items"].as_array().unwrap();
+        items.len() == LOOKING && items.iter().all(|object| phase(object) == "Ready")
+    })
+    .await;
+    let pid = world.operator.as_ref().unwrap().pid();
+    let mut looks = 0;
+    let mut round = async || {
+        let end = looks + LOOKING;
+        while looks < end {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            looks += world.repository.asked().len();
+        }
+    };
+    round().await;
+    let (begun, before) = (Instant::now(), processor_time(pid));
+    for _ in 0..ROUNDS {
+        round().await;
+    }
+    let (took, ran) = (begun.elapsed(), processor_time(pid) - before);
+    let (share, minutes) = (ran.as_secs_f64() / took.as_secs_f64() * 100.0, took.as_secs_f64() / 60.0);
+    eprintln!(
+        "{LOOKING} sources that look every minute: {share:.3} % of a processor, {ROUNDS} rounds in {minutes:.2} min"
+    );
+    // A source is asked once a minute at most: a round is no shorter.
+    assert!(took > Duration::from_mins(ROUNDS) - Duration::from_secs(30), "{minutes}");
+    assert!(share <= 0.1, "{share}");
+}
+
+/// How long the version before may take to answer again after the third failure of the one that failed.
+const BACK: Duration = Duration::from_secs(30);
+
+/// Returns a version of a module that tells in a file that it ran, or that it failed.
+fn version(version: &str, is_good: bool) -> Vec<u8> {
+    let meta =
+        format!("id: id-web\nname: web\nversion: {version}\ndescription: A test.\ndisplayName: Test\n");
+    let hook = format!(
+        "#!/bin/bash\nif [[ \"${{1:-}}\" == --config ]]; then echo '{{\"configVersion\":\"v1\",\"beforeHelm\":1}}'; exit; fi\n\
+         echo {version} >>\"$WORLD/ran\"\nexit {}\n",
+        u8::from(!is_good)
+    );
+    let mut packed = Packed::new();
+    packed.file("meta.yaml", 0o644, meta.as_bytes());
+    packed.file("Chart.yaml", 0o644, CHART.as_bytes());
+    packed.file("templates/map.yaml", 0o644, template("web").as_bytes());
+    packed.file("hooks/tell.sh", 0o755, hook.as_bytes());
+    packed.finish()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it measures"]
+async fn a_version_that_fails_makes_way_in_time() {
+    let mut world = World::new().await;
+    world.start();
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "addon-operator"}, "data": {"webEnabled": "true"}});
+    ok(&world.server, Method::POST, "/api/v1/namespaces/ops/configmaps", &map).await;
+    let publish = |of: &str, is_good: bool| {
+        let packed = version(of, is_good);
+        world.repository.put("/0/index.yaml", Reply::File(index(&[("web", of, packed.clone())], false)));
+        world.repository.put(&format!("/0/web-{of}.tgz"), Reply::File(packed));
+    };
+    let ran = world.dir.path().join("ran");
+    let runs = || fs::read_to_string(&ran).unwrap_or_default().lines().map(str::to_owned).collect::<Vec<_>>();
+    publish("1.0.0", true);
+    world.apply(0).await;
+    until("the first version", || runs() == ["1.0.0"]).await;
+    let (mut slowest, mut from) = (Duration::ZERO, 1);
+    for round in 1..=3 {
+        publish(&format!("1.{round}.0"), false);
+        let raise = json!({"spec": {"reprocessRequest": round}});
+        ok(&world.server, Method::PATCH, &format!("{SOURCES}/source-0"), &raise).await;
+        until("the third failure", || runs().len() >= from + 3).await;
+        let begun = Instant::now();
+        until("the version before", || runs().len() > from + 3).await;
+        let took = begun.elapsed();
+        assert_eq!(runs().last().unwrap(), "1.0.0", "{:?}", runs());
+        eprintln!("the version before answers again after the third failure: {took:?}");
+        (slowest, from) = (slowest.max(took), runs().len());
+    }
+    assert!(slowest <= BACK, "{slowest:?}");
 }

@@ -151,9 +151,9 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
         auto_enable: false,
         previous: None,
         is_unproven: false,
+        starts: 0,
         held_back: None,
+        given_up: Vec::new(),
     };
     Registry { addons: bundles.iter().map(addon).collect() }
 }
-        starts: 0,
-        given_up: Vec::new(),
