@@ -23,8 +23,8 @@ const CATALOG: &str = "/apis/servicecatalog.k8s.io/v1beta1";
 const SECRETS: &str = "/api/v1/namespaces/ops/secrets";
 
 /// A platform: where the broker is, and how it proves who it is.
-struct Platform {
-    port: u16,
+pub(crate) struct Platform {
+    pub(crate) port: u16,
     authorization: String,
 }
 
@@ -104,7 +104,7 @@ fn password(name: &str, pair: (&str, &str)) -> Value {
 }
 
 /// A cluster with Service Catalog and with a configuration whose addon is `cache`, a repository, and the broker's password.
-async fn world() -> World {
+pub(crate) async fn world() -> World {
     let world = World::new().await;
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     for (kind, scope) in [("ClusterServiceBroker", "Cluster"), ("ServiceBroker", "Namespaced")] {
@@ -125,7 +125,7 @@ fn options(world: &World) -> Vec<(&str, &str)> {
 }
 
 /// Starts an operator, and returns it with a platform that knows the password.
-async fn start(world: &World) -> (Operator, Platform) {
+pub(crate) async fn start(world: &World) -> (Operator, Platform) {
     let before = broker(world).await;
     let operator = world.cluster.start(&options(world)).await;
     let platform = platform(world, before).await;

@@ -24,6 +24,7 @@ macro_rules! scenarios {
 mod architecture;
 mod asking;
 mod broker;
+mod broker_peers;
 mod chart_behaviours;
 mod chart_bundles;
 mod chart_dependencies;
