@@ -1,13 +1,13 @@
 //! Charts beside Helm itself, and in a registry that we did not write: what `helm push`, `helm pull`, `helm dependency build` and
 //! `helm template` make of them.
 //!
-//! They need `helm`, and one of them Debian's `docker-registry`. They are asked for: `.ci/run` does, or
-//! `cargo test --test it chart_peers -- --ignored`.
+//! They need `helm`, or the one that the variable `HELM` names, one of them Debian's `docker-registry`, and one nginx. They are asked
+//! for: `.ci/run` does, or `cargo test --test it chart_peers -- --ignored`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base64::Engine as _;
@@ -15,16 +15,20 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use http::Method;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::support::charts::{World, alpha, chart, condition};
+use crate::support::charts::{World, alpha, beta, chart, condition};
 use crate::support::docker_registry::DockerRegistry;
+use crate::support::nginx::Nginx;
 use crate::support::program::Workspace;
 use crate::support::repository::{Reply, Repository};
 use crate::support::server::{self, get, ok};
 
 /// Runs Helm with a home of its own. Returns whether it succeeded, and what it wrote.
 fn helm(home: &Path, arguments: &[&str]) -> (bool, String) {
-    let mut command = Command::new("helm");
+    #[expect(clippy::disallowed_methods, reason = "which helm it is, is said on demand")]
+    let program = std::env::var_os("HELM").unwrap_or_else(|| "helm".into());
+    let mut command = Command::new(program);
     command.args(arguments).current_dir(home).env_clear().env("HOME", home).stdin(Stdio::null());
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
     let output = tokio::task::block_in_place(|| command.output());
@@ -109,6 +113,95 @@ async fn b19_what_helm_pushed_to_a_real_registry_is_kept_and_told_when_it_is_pus
     let told = world.settled("Chart", "alpha-corp", |object| has_condition(object, "DigestChanged")).await;
     assert_eq!(condition(&told)["status"], "True");
     assert_eq!(package(&world, "helm-pkg-corp-alpha-0.1.0-1").await, alpha("0.1.0"));
+    operator.stop().await;
+}
+
+/// What Helm reads and writes on the way to a repository behind nginx.
+struct Published<'p> {
+    nginx: &'p Nginx,
+    home: TempDir,
+    ca: String,
+}
+
+impl<'p> Published<'p> {
+    fn new(nginx: &'p Nginx) -> Self {
+        let ca = nginx.dir.path().join("authority.pem").display().to_string();
+        fs::create_dir(nginx.dir.path().join("charts")).unwrap();
+        Self { nginx, home: tempfile::tempdir().unwrap(), ca }
+    }
+
+    fn url(&self) -> String {
+        format!("https://localhost:{}/charts", self.nginx.port)
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.nginx.dir.path().join("charts")
+    }
+
+    /// Packs a chart anew, and adds it to the index.
+    fn add(&self, packed: &[u8], index: &[&str]) {
+        tar::Archive::new(GzDecoder::new(packed)).unpack(self.home.path().join("source")).unwrap();
+        let directory = self.directory().display().to_string();
+        for source in fs::read_dir(self.home.path().join("source")).unwrap() {
+            let source = source.unwrap().path();
+            helmed(self.home.path(), &["package", &source.display().to_string(), "-u", "-d", &directory]);
+            fs::remove_dir_all(source).unwrap();
+        }
+        helmed(self.home.path(), &[&["repo", "index", &directory][..], index].concat());
+        let user = ["--username", "joe", "--password", "hunter2", "--ca-file", &self.ca];
+        let url = self.url();
+        let add = ["repo", "add", "--force-update", "corp", &url];
+        helmed(self.home.path(), &[&add[..], &user].concat());
+    }
+
+    fn has_answered(&self, answer: &str, times: usize) -> bool {
+        self.nginx.answers().iter().filter(|line| *line == answer).count() >= times
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs nginx and helm"]
+async fn b01_b15_a_repository_that_helm_indexed_is_read_from_nginx_and_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = format!("root {};", dir.path().display());
+    let nginx = Nginx::start("nginx-light", dir, &root).await;
+    let published = Published::new(&nginx);
+    published.add(&alpha("0.1.0"), &[]);
+    published.add(&beta("0.1.0", &published.url(), "~0.1"), &[]);
+    let world = World::new().await;
+    world.write_module("alpha", "~0.1");
+    let follows =
+        "chart: {repository: corp, name: alpha, version: '~0.1', autoUpgrade: true}\nvaluesLayout: root\n";
+    world.cluster.write("modules/040-cache/module.yaml", follows);
+    let operator = world.cluster.start(&[("source-allow", "localhost"), ("source-ca", &published.ca)]).await;
+    let charts = json!([{"name": "beta", "versions": ["*"]}]);
+    let spec = json!({"name": "corp", "url": published.url(), "charts": charts, "sync": {"interval": 1}});
+    world.apply("Repository", "corp", spec).await;
+    let said = world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(said.contains("401"), "{said}");
+    let secret = json!({"metadata": {"name": "auth"}, "stringData": {"user": "joe", "password": "hunter2"}});
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    world.apply("Repository", "corp", json!({"authSecret": "auth"})).await;
+    world.synced("Chart", "beta-corp").await;
+    world.synced("Chart", "alpha-corp").await;
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.0").await;
+    for name in ["alpha-0.1.0", "beta-0.1.0"] {
+        let file = fs::read(published.directory().join(format!("{name}.tgz"))).unwrap();
+        assert_eq!(package(&world, &format!("helm-pkg-corp-{name}-1")).await, file, "{name}");
+    }
+    server::until("an index that did not change", || published.has_answered("GET /charts/index.yaml 304", 2))
+        .await;
+
+    // From now on the index names whole URLs.
+    let merge = published.directory().join("index.yaml").display().to_string();
+    published.add(&alpha("0.1.1"), &["--merge", &merge, "--url", &published.url()]);
+    world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1").await;
+    world.settled("Chart", "alpha-corp", |chart| chart["status"]["resolved"][0]["version"] == "0.1.1").await;
+    helmed(published.home.path(), &["pull", "corp/alpha", "--version", "~0.1"]);
+    let pulled = fs::read(published.home.path().join("alpha-0.1.1.tgz")).unwrap();
+    assert_eq!(package(&world, "helm-pkg-corp-alpha-0.1.1-1").await, pulled);
+    // Helm fetched it once, for beta, and so did we.
+    assert!(!published.has_answered("GET /charts/alpha-0.1.0.tgz 200", 3), "it was fetched again");
     operator.stop().await;
 }
 

@@ -16,25 +16,19 @@ use std::time::{Duration, Instant};
 use engine::Bundle;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use tempfile::TempDir;
 
-use crate::support::peer::{Running, forward, start};
-use crate::support::repository::issue;
+use crate::support::nginx::Nginx;
+use crate::support::peer::{Running, start};
 use crate::support::server;
 use crate::support::source::{SourceFixture, bundle, key, repository_problem, spec};
-
-/// Who may read the repositories, as nginx knows it.
-const USERS: &str = "joe:{PLAIN}hunter2\n";
 
 /// What has to be installed.
 const INSTALL: &str = "git, nginx-light and fcgiwrap";
 
 /// A server of git repositories on loopback.
 struct GitServer {
-    dir: TempDir,
-    authority: String,
-    port: u16,
-    _programs: Vec<Running>,
+    nginx: Nginx,
+    _fcgiwrap: Running,
 }
 
 fn git(directory: &Path, arguments: &[&str]) -> String {
@@ -58,73 +52,49 @@ fn git_that_trusts(authority: &Path, directory: &Path, arguments: &[&str]) -> St
 impl GitServer {
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().display();
-        let issued = issue(&[]);
-        fs::write(dir.path().join("certificate.pem"), issued.certificate.pem()).unwrap();
-        fs::write(dir.path().join("key.pem"), issued.key.serialize_pem()).unwrap();
-        fs::write(dir.path().join("authority.pem"), &issued.authority).unwrap();
-        fs::write(dir.path().join("users"), USERS).unwrap();
         fs::create_dir(dir.path().join("repositories")).unwrap();
-        let temporary = ["client_body", "fastcgi", "proxy", "uwsgi", "scgi"]
-            .map(|name| format!("{name}_temp_path {root}/{name};"))
-            .concat();
-        let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
-        let config = format!(
-            "daemon off; {user} worker_processes 1; pid {root}/pid; error_log {root}/errors;\n\
-             events {{ }}\n\
-             http {{ access_log off; {temporary}\n\
-             server {{ listen unix:{root}/https.sock ssl; client_max_body_size 0;\n\
-             ssl_certificate {root}/certificate.pem; ssl_certificate_key {root}/key.pem;\n\
-             location / {{ auth_basic git; auth_basic_user_file {root}/users;\n\
-             fastcgi_param SCRIPT_FILENAME /usr/lib/git-core/git-http-backend;\n\
+        let root = dir.path().display();
+        let location = format!(
+            "fastcgi_param SCRIPT_FILENAME /usr/lib/git-core/git-http-backend;\n\
              fastcgi_param GIT_HTTP_EXPORT_ALL 1; fastcgi_param GIT_PROJECT_ROOT {root}/repositories;\n\
              fastcgi_param PATH_INFO $uri; fastcgi_param GIT_PROTOCOL $http_git_protocol;\n\
              fastcgi_param REMOTE_USER $remote_user; fastcgi_param QUERY_STRING $query_string;\n\
              fastcgi_param REQUEST_METHOD $request_method; fastcgi_param CONTENT_TYPE $content_type;\n\
-             fastcgi_param CONTENT_LENGTH $content_length; fastcgi_pass unix:{root}/fastcgi.sock; }} }} }}\n"
+             fastcgi_param CONTENT_LENGTH $content_length; fastcgi_pass unix:{root}/fastcgi.sock;\n"
         );
-        let file = dir.path().join("nginx.conf");
-        fs::write(&file, config).unwrap();
-        let file = file.display().to_string();
-        let programs = vec![
-            start(INSTALL, "fcgiwrap", &["-c", "4", "-s", &format!("unix:{root}/fastcgi.sock")]),
-            start(INSTALL, "nginx", &["-c", &file, "-e", &format!("{root}/errors"), "-p", &root.to_string()]),
-        ];
-        for socket in ["fastcgi.sock", "https.sock"] {
-            let socket = dir.path().join(socket);
-            server::until("nginx and fcgiwrap", || UnixStream::connect(&socket).is_ok()).await;
-        }
-        // nginx can't say which port it got, so it has none.
-        let port = forward(dir.path().join("https.sock")).await;
-        Self { dir, authority: issued.authority, port, _programs: programs }
+        let socket = dir.path().join("fastcgi.sock");
+        let fcgiwrap = start(INSTALL, "fcgiwrap", &["-c", "4", "-s", &format!("unix:{}", socket.display())]);
+        server::until("fcgiwrap", || UnixStream::connect(&socket).is_ok()).await;
+        Self { nginx: Nginx::start(INSTALL, dir, &location).await, _fcgiwrap: fcgiwrap }
     }
 
     /// Makes an empty repository. Returns a directory whose commits are pushed to it.
     fn repository(&self, name: &str) -> PathBuf {
-        let (bare, work) = (self.dir.path().join("repositories").join(name), self.dir.path().join(name));
-        git(self.dir.path(), &["init", "-q", "--bare", "-b", "main", &bare.display().to_string()]);
-        git(self.dir.path(), &["init", "-q", "-b", "main", &work.display().to_string()]);
+        let (bare, work) =
+            (self.nginx.dir.path().join("repositories").join(name), self.nginx.dir.path().join(name));
+        git(self.nginx.dir.path(), &["init", "-q", "--bare", "-b", "main", &bare.display().to_string()]);
+        git(self.nginx.dir.path(), &["init", "-q", "-b", "main", &work.display().to_string()]);
         git(&work, &["remote", "add", "origin", &bare.display().to_string()]);
         work
     }
 
     fn url(&self, name: &str) -> String {
-        format!("https://joe:hunter2@localhost:{}/{name}", self.port)
+        format!("https://joe:hunter2@localhost:{}/{name}", self.nginx.port)
     }
 
     /// Clones a repository as a person would. Returns the directory and how long it took.
     fn clone(&self, name: &str, reference: &str, into: &str) -> (PathBuf, Duration) {
-        let path = self.dir.path().join(into);
-        let (to, authority) = (path.display().to_string(), self.dir.path().join("authority.pem"));
+        let path = self.nginx.dir.path().join(into);
+        let (to, authority) = (path.display().to_string(), self.nginx.dir.path().join("authority.pem"));
         let begun = Instant::now();
         let url = self.url(name);
         let arguments = ["clone", "-q", "--depth", "1", "--branch", reference, &url, &to];
-        git_that_trusts(&authority, self.dir.path(), &arguments);
+        git_that_trusts(&authority, self.nginx.dir.path(), &arguments);
         (path, begun.elapsed())
     }
 
     async fn world(&self) -> SourceFixture {
-        SourceFixture::trusting(&self.authority, &[]).await
+        SourceFixture::trusting(&self.nginx.authority, &[]).await
     }
 }
 
@@ -283,7 +253,7 @@ async fn trees_of_random_repositories_equal_those_of_git_clone() {
         git(&work, &["push", "-q", "origin", "main"]);
         if random.random_bool(0.5) {
             git(
-                &peer.dir.path().join("repositories").join(&name),
+                &peer.nginx.dir.path().join("repositories").join(&name),
                 &["repack", "-q", "-a", "-d", "-f", "--depth=20"],
             );
         }

@@ -9,6 +9,7 @@ pub(crate) mod held;
 pub(crate) mod in_process;
 pub(crate) mod kills;
 pub(crate) mod measured;
+pub(crate) mod nginx;
 pub(crate) mod outage;
 #[expect(dead_code, reason = "tests of packs themselves make more of them")]
 #[path = "../../../crates/source/tests/git/packs.rs"]
