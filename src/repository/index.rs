@@ -128,6 +128,7 @@ impl Repositories {
         Ok(FetchedIndex {
             validator: IndexValidator { etag, modified },
             is_unchanged: false,
+            kept: index.charts.len(),
             missing: missing.map(|chart| (chart.clone(), near(chart))).collect(),
             changed,
             refused: Vec::new(),
@@ -206,6 +207,7 @@ impl Repositories {
             there.extend(annotations.get(OF_CHART).cloned());
         }
         Ok(!there.is_empty()
+            && there.len() >= request.kept
             && request.charts.difference(&request.absent).all(|chart| there.contains(&**chart)))
     }
 }

@@ -6,12 +6,12 @@ use ::source::chart_repository::choice::choose;
 use ::source::chart_repository::entry::Entry;
 use ::source::digest::Digest;
 use engine::{
-    Failure, FailureKind, Package, RepositoryAccess, ResolveRequest, ResolvedVersion, StoreRequest,
-    WantedVersion,
+    Failure, FailureKind, Package, RepositoryAccess, ResolveRequest, ResolvedVersion, WantedVersion,
 };
 use serde_json::Value;
 
 use super::config_maps::VERSIONS;
+use super::package::question;
 use super::repositories::Repositories;
 use super::stop::{Stop, blocking};
 
@@ -19,16 +19,6 @@ fn failed(stop: Stop) -> Failure {
     match stop {
         Stop::Rejected(problem) => Failure::new(FailureKind::Files, problem),
         Stop::Failed(failure) => failure,
-    }
-}
-
-fn request(repository: &RepositoryAccess, chart: &str, version: ResolvedVersion) -> StoreRequest {
-    StoreRequest {
-        repository: repository.clone(),
-        chart: chart.into(),
-        version,
-        owner: ("".into(), String::new()),
-        replaces: false,
     }
 }
 
@@ -92,7 +82,7 @@ impl Repositories {
     ) -> Result<(Package, Vec<u8>), Stop> {
         let exact = ResolvedVersion { version: constraint.into(), ..ResolvedVersion::default() };
         let access = named(repository);
-        if let Some((bytes, digest)) = self.kept(&request(&access, chart, exact)).await? {
+        if let Some((bytes, digest)) = self.kept(&question(&access, chart, exact)).await? {
             return Ok((package(repository, chart, constraint, &digest)?, bytes));
         }
         let kept = self.listed(repository, chart).await?;
@@ -101,7 +91,7 @@ impl Repositories {
             choose(&entries, constraint, |_| true).map_err(|error| Stop::Rejected(error.to_string()))?;
         let version =
             ResolvedVersion { version: entry.version.as_str().into(), ..ResolvedVersion::default() };
-        match self.kept(&request(&access, chart, version)).await? {
+        match self.kept(&question(&access, chart, version)).await? {
             Some((bytes, digest)) => Ok((package(repository, chart, &entry.version, &digest)?, bytes)),
             None => Err(Stop::Rejected(format!(
                 "version {} of chart {chart} of Repository {repository} is not kept: a Chart that names it in spec.versions has it fetched",
@@ -134,9 +124,10 @@ impl Repositories {
         let resolve =
             ResolveRequest { repository: repository.clone(), chart: chart.into(), versions: vec![wanted] };
         let resolved = self.chart(&resolve).await?;
-        let none = || Err("nothing was asked for".to_owned());
-        let version = resolved.versions.into_iter().next().unwrap_or_else(none).map_err(Stop::Rejected)?;
-        let request = request(repository, chart, version);
+        let none = || Stop::Rejected("nothing was asked for".to_owned());
+        let version = resolved.versions.into_iter().next().ok_or_else(none)?;
+        let version = version.map_err(|unresolved| Stop::Rejected(unresolved.problem))?;
+        let request = question(repository, chart, version);
         let (bytes, digest) = if let Some(kept) = self.kept(&request).await? {
             kept
         } else {

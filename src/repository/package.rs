@@ -12,8 +12,8 @@ use ::source::url::{BundleUrl, HttpUrl};
 use chart::chart::Chart;
 use chart::warnings::Warnings;
 use engine::{
-    Failure, FailureKind, Package, PackageDependency, RepositoryKey, RepositoryKind, StoreRequest,
-    StoredPackage,
+    Failure, FailureKind, Package, PackageDependency, RepositoryAccess, RepositoryKey, RepositoryKind,
+    ResolvedVersion, StoreRequest, StoredPackage,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -130,6 +130,18 @@ impl Repositories {
             differs: differs(request, &chart),
             dependencies: dependencies(chart),
         }))
+    }
+
+    /// Returns whether the default values of a version are kept.
+    pub(super) async fn has_values(
+        &self,
+        repository: &RepositoryAccess,
+        chart: &str,
+        version: &str,
+    ) -> Result<bool, Stop> {
+        let version = ResolvedVersion { version: version.into(), ..ResolvedVersion::default() };
+        let values = shown(&question(repository, chart, version), &projection::first(MapType::Default));
+        Ok(self.maps.find(&values).await?.is_some())
     }
 
     /// Returns the archive of a version that is kept, if all of it is there.
@@ -332,6 +344,17 @@ fn aside(
     Wanted { owner, ..wanted }
 }
 
+/// Returns what is asked about a version that nobody wants to be kept.
+pub(super) fn question(repository: &RepositoryAccess, chart: &str, version: ResolvedVersion) -> StoreRequest {
+    StoreRequest {
+        repository: repository.clone(),
+        chart: chart.into(),
+        version,
+        owner: ("".into(), String::new()),
+        replaces: false,
+    }
+}
+
 /// Returns a map that people can read.
 fn shown(request: &StoreRequest, map: &ChartMap) -> Wanted {
     let (repository, chart, version) =
@@ -382,18 +405,13 @@ fn dependencies(mut chart: Chart) -> Vec<PackageDependency> {
     // What can't be decided is needed.
     let decided = chart::dependency::resolve(&mut chart, &serde_json::Map::new(), &mut Warnings::default());
     let is_used = |name: &str| chart.metadata.dependencies.iter().any(|kept| kept.name == name);
-    let is_remote = |repository: &str| !repository.is_empty() && !repository.starts_with("file:");
     let mut needed: Vec<PackageDependency> = listed
-        .into_iter()
+        .iter()
         .filter(|wanted| {
             let name = if wanted.alias.is_empty() { &wanted.name } else { &wanted.alias };
-            is_remote(&wanted.repository) && (decided.is_err() || is_used(name))
+            decided.is_err() || is_used(name)
         })
-        .map(|wanted| PackageDependency {
-            name: wanted.name.as_str().into(),
-            version: wanted.version,
-            repository: wanted.repository,
-        })
+        .filter_map(|wanted| PackageDependency::remote(&wanted.name, &wanted.version, &wanted.repository))
         .collect();
     needed.sort();
     needed.dedup();

@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 
 use ::source::chart_repository::choice::{choose, too_young};
-use ::source::chart_repository::entry::Entry;
+use ::source::chart_repository::entry::{Dependency, Entry};
 use ::source::chart_repository::location;
 use ::source::registry::reference::is_registry;
 use ::source::url::HttpUrl;
-use engine::{ResolveRequest, ResolvedChart, ResolvedVersion, WantedVersion};
+use engine::{
+    PackageDependency, ResolveRequest, ResolvedChart, ResolvedVersion, Unresolved, VersionStep, WantedVersion,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use objects::legal;
@@ -29,11 +31,18 @@ impl Repositories {
                 Stop::Rejected(format!("the index map of chart {chart} can't be read: it is written anew"))
             })?;
         let entries: Vec<Entry> = kept.iter().filter_map(Entry::read).collect();
-        let base = self.base(&request.repository).await?;
-        let find = |wanted: &WantedVersion| self.version(&base, &entries, wanted);
+        let base = match self.base(&request.repository).await {
+            Ok(base) => Ok(base),
+            Err(Stop::Rejected(problem)) => Err(problem),
+            Err(failed @ Stop::Failed(_)) => return Err(failed),
+        };
+        let mut versions = Vec::new();
+        for wanted in &request.versions {
+            versions.push(self.version(request, base.as_ref(), &entries, wanted).await?);
+        }
         let taken = request.versions.iter().filter_map(|wanted| taken(&entries, wanted));
         Ok(ResolvedChart {
-            versions: request.versions.iter().map(find).collect(),
+            versions,
             next_published: next_published(&entries, &request.versions).map(|time| time.to_string()),
             // A pre-release is the highest where there is nothing else, or where it is taken.
             highest: choose(&entries, "*", |_| true)
@@ -50,29 +59,51 @@ impl Repositories {
         })
     }
 
-    fn version(
+    /// Returns the version that a constraint takes, or the step at which that failed. `base` is the URL of the Repository.
+    async fn version(
         &self,
-        base: &HttpUrl,
+        request: &ResolveRequest,
+        base: Result<&HttpUrl, &String>,
         entries: &[Entry],
         wanted: &WantedVersion,
-    ) -> Result<ResolvedVersion, String> {
-        let entry =
-            choose(entries, &wanted.constraint, is_old_enough(wanted)).map_err(|error| error.to_string())?;
-        let digest = entry.digest.as_ref().map_err(|problem| format!("{}: {problem}", entry.version))?;
+    ) -> Result<Result<ResolvedVersion, Unresolved>, Stop> {
+        let not = |step, problem: String| Ok(Err(Unresolved { step, problem }));
+        let entry = match choose(entries, &wanted.constraint, is_old_enough(wanted)) {
+            Ok(entry) => entry,
+            Err(error) => return not(VersionStep::Parse, error.to_string()),
+        };
+        let digest = match &entry.digest {
+            Ok(digest) => digest.as_ref().and_then(|digest| digest.to_string().parse().ok()),
+            Err(problem) => return not(VersionStep::Parse, format!("{}: {problem}", entry.version)),
+        };
+        let base = match base {
+            Ok(base) => base,
+            Err(problem) => return not(VersionStep::Repository, problem.clone()),
+        };
         let url = entry.urls.first().cloned().unwrap_or_default();
         // Of a registry, the version alone says where the archive is.
-        if !is_registry(&url) {
-            location::archive(base, &url, self.options.allowed.protocols).map_err(|error| {
-                format!("{}: the URL of the archive can't be used: {error}", entry.version)
-            })?;
+        if !is_registry(&url)
+            && let Err(error) = location::archive(base, &url, self.options.allowed.protocols)
+        {
+            let problem = format!("{}: the URL of the archive can't be used: {error}", entry.version);
+            return not(VersionStep::Url, problem);
         }
-        Ok(ResolvedVersion {
+        let has_values = match self.has_values(&request.repository, &request.chart, &entry.version).await {
+            Ok(has_values) => has_values,
+            Err(Stop::Rejected(problem)) => {
+                return not(VersionStep::Values, format!("{}: {problem}", entry.version));
+            }
+            Err(failed @ Stop::Failed(_)) => return Err(failed),
+        };
+        Ok(Ok(ResolvedVersion {
             version: entry.version.as_str().into(),
             url,
-            digest: digest.as_ref().and_then(|digest| digest.to_string().parse().ok()),
+            digest,
             deprecated: entry.deprecated,
             kind: entry.kind.clone(),
-        })
+            has_values,
+            dependencies: entry.dependencies.iter().filter_map(needed).collect(),
+        }))
     }
 
     pub(super) async fn index_map_of(
@@ -111,6 +142,11 @@ impl Repositories {
             None => format!("Repository {repository} has no chart {chart:?}"),
         })
     }
+}
+
+/// Returns a chart that another one needs, as far as it comes from a repository.
+fn needed(dependency: &Dependency) -> Option<PackageDependency> {
+    PackageDependency::remote(&dependency.name, &dependency.version, &dependency.repository)
 }
 
 /// Returns the version that a constraint takes, if it takes one.

@@ -2,13 +2,13 @@
 
 use std::io::Write as _;
 
-use apiserver::FaultPlan;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::charts::{MAPS, World, alpha, chart, condition};
+use crate::support::charts::{World, alpha, chart, condition};
+use crate::support::files::root;
 use crate::support::in_process::ask_socket;
 use crate::support::program;
 use crate::support::repository::{Packed, Reply, Repository, digest};
@@ -25,7 +25,20 @@ fn corp(world: &World, charts: &Value) -> Value {
     json!({"name": "corp", "url": world.repository.url(""), "charts": charts})
 }
 
-#[tokio::test(flavor = "multi_thread")]
+/// Returns whether the alert about held modules fires on these metrics.
+fn is_alerted(metrics: &str) -> bool {
+    let alerts = std::fs::read_to_string(root().join("examples/monitoring/alerts.yaml")).unwrap();
+    let alerts = values::yaml::parse(&alerts).unwrap();
+    let mut rules = alerts["groups"][0]["rules"].as_array().unwrap().iter();
+    let rule = rules.find(|rule| rule["alert"] == "AddonOperatorModuleHeld").unwrap();
+    let (selector, value) = rule["expr"].as_str().unwrap().split_once(" == ").unwrap();
+    let (name, labels) = selector.strip_suffix('}').unwrap().split_once('{').unwrap();
+    metrics.lines().any(|line| {
+        let series = line.strip_prefix(name).and_then(|rest| rest.strip_prefix('{')?.rsplit_once("} "));
+        series.is_some_and(|(all, is)| all.contains(labels) && is == value)
+    })
+}
+
 async fn b21_a_held_module_is_among_the_enabled_ones_and_in_the_metrics() {
     let world = World::new().await;
     world.write_module("alpha", "*");
@@ -38,6 +51,7 @@ async fn b21_a_held_module_is_among_the_enabled_ones_and_in_the_metrics() {
     let metrics = || program::get(&port, "/metrics");
     let held = |value: u8| format!("addon_operator_module_phase{{module=\"cache\",phase=\"held\"}} {value}");
     server::until("the metric", || metrics().contains(&held(1))).await;
+    assert!(is_alerted(&metrics()));
     server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
     let listed = ask_socket(&world.cluster, "/module/list.json");
     assert!(listed.contains(r#""cache""#) && listed.contains("enabledModules"), "{listed}");
@@ -49,10 +63,10 @@ async fn b21_a_held_module_is_among_the_enabled_ones_and_in_the_metrics() {
     world.apply("Repository", "corp", corp(&world, &json!([]))).await;
     world.cluster.settled("shown", |map| map["data"]["says"] == "hello").await;
     server::until("the end of that", || !metrics().contains(&held(1))).await;
+    assert!(!is_alerted(&metrics()));
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b15_a_wrong_password_is_told_and_a_corrected_one_is_taken() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -79,7 +93,6 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b15_credentials_go_to_no_other_server_that_an_index_names() {
     let world = World::new().await;
     let [own, other] = [Repository::plain().await, Repository::plain().await];
@@ -115,7 +128,6 @@ fn zeros(name: &str, files: usize, size: usize) -> Vec<u8> {
     packed.finish()
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b09_archives_that_are_too_much_are_refused_and_leave_nothing() {
     let world = World::new().await;
     let mut endless = GzEncoder::new(Vec::new(), Compression::best());
@@ -150,7 +162,6 @@ async fn b09_archives_that_are_too_much_are_refused_and_leave_nothing() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b11_charts_are_made_for_what_is_switched_on_by_conditions_tags_and_aliases() {
     let world = World::new().await;
     let url = world.repository.url("");
@@ -187,7 +198,6 @@ async fn b11_charts_are_made_for_what_is_switched_on_by_conditions_tags_and_alia
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn the_crds_of_a_chart_in_an_archive_are_there_before_its_objects() {
     let world = World::new().await;
     let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.io}\nspec:\n  group: example.io\n  scope: Namespaced\n  names: {kind: Widget, plural: widgets, singular: widget}\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
@@ -203,7 +213,6 @@ async fn the_crds_of_a_chart_in_an_archive_are_there_before_its_objects() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b06_one_bad_constraint_hinders_no_good_one() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.2.0", alpha("0.2.0"))]);
@@ -227,30 +236,6 @@ async fn b06_one_bad_constraint_hinders_no_good_one() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn b10_default_values_that_can_not_be_looked_up_are_a_condition() {
-    let world = World::new().await;
-    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
-    let operator = world.start().await;
-    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
-    world.synced("Repository", "corp").await;
-    let path = format!("{MAPS}/helm-default-corp-alpha-0.1.0");
-    world.cluster.server.faults().add(FaultPlan::on(Method::GET, &path).fail(403).times(1_000));
-    world.apply("Chart", "mine", json!({"name": "alpha", "repository": "corp", "versions": ["*"]})).await;
-    let said = world.failed("Chart", "mine", "createConfigmapsFailed").await;
-    assert!(said.contains("can't read ConfigMap ops/helm-default-corp-alpha-0.1.0"), "{said}");
-    let maps = world.maps().await;
-    assert!(
-        maps.contains(&"helm-pkg-corp-alpha-0.1.0-1".to_owned()),
-        "what was written before stays: {maps:?}"
-    );
-    world.cluster.server.faults().clear();
-    world.apply("Chart", "mine", json!({"versions": ["0.1.0"]})).await;
-    world.synced("Chart", "mine").await;
-    operator.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_archive_that_several_charts_want_is_fetched_once() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -281,7 +266,6 @@ async fn an_archive_that_several_charts_want_is_fetched_once() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b16_charts_with_long_names_are_kept_and_those_that_say_something_else_are_told() {
     let world = World::new().await;
     let long = format!("n{}", "ame".repeat(40));
@@ -317,7 +301,6 @@ async fn reasons(world: &World, namespace: &str, (kind, name): (&str, &str)) -> 
     about.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn what_becomes_of_charts_is_told_by_events_about_them() {
     let world = World::new().await;
     let follows =
@@ -362,7 +345,6 @@ async fn what_becomes_of_charts_is_told_by_events_about_them() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn the_index_map_of_a_chart_outside_of_the_list_outlives_the_chart() {
     let world = World::new().await;
     let beta = chart("beta", "0.1.0", "", &[]);
@@ -381,7 +363,6 @@ async fn the_index_map_of_a_chart_outside_of_the_list_outlives_the_chart() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn the_status_of_a_chart_says_of_what_type_it_is_and_that_it_is_deprecated() {
     let world = World::new().await;
     let packed = alpha("0.1.0");
@@ -394,4 +375,19 @@ async fn the_status_of_a_chart_says_of_what_type_it_is_and_that_it_is_deprecated
     let status = world.synced("Chart", "alpha-corp").await["status"].clone();
     assert_eq!([&status["type"], &status["deprecated"]], [&json!("library"), &json!(true)]);
     operator.stop().await;
+}
+
+scenarios! {
+    b21_a_held_module_is_among_the_enabled_ones_and_in_the_metrics,
+    b15_a_wrong_password_is_told_and_a_corrected_one_is_taken,
+    b15_credentials_go_to_no_other_server_that_an_index_names,
+    b09_archives_that_are_too_much_are_refused_and_leave_nothing,
+    b11_charts_are_made_for_what_is_switched_on_by_conditions_tags_and_aliases,
+    the_crds_of_a_chart_in_an_archive_are_there_before_its_objects,
+    b06_one_bad_constraint_hinders_no_good_one,
+    an_archive_that_several_charts_want_is_fetched_once,
+    b16_charts_with_long_names_are_kept_and_those_that_say_something_else_are_told,
+    what_becomes_of_charts_is_told_by_events_about_them,
+    the_index_map_of_a_chart_outside_of_the_list_outlives_the_chart,
+    the_status_of_a_chart_says_of_what_type_it_is_and_that_it_is_deprecated,
 }

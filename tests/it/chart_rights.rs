@@ -44,6 +44,28 @@ async fn b10_a_map_that_may_not_be_written_is_a_condition_and_is_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn b10_default_values_that_can_not_be_looked_up_are_a_condition() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.1.1", alpha("0.1.1"))]);
+    let operator = world.start().await;
+    world.apply("Repository", "corp", json!({"name": "corp", "url": world.repository.url("")})).await;
+    world.synced("Repository", "corp").await;
+    world.apply("Chart", "mine", json!({"name": "alpha", "repository": "corp", "versions": ["0.1.0"]})).await;
+    world.synced("Chart", "mine").await;
+    let before = world.maps().await;
+    let path = format!("{MAPS}/helm-default-corp-alpha-0.1.1");
+    world.cluster.server.faults().add(FaultPlan::on(Method::GET, &path).fail(403).times(1_000));
+    world.apply("Chart", "mine", json!({"versions": ["0.1.0", "0.1.1"]})).await;
+    let said = world.failed("Chart", "mine", "initChartFailed").await;
+    assert!(said.contains("0.1.1: can't read ConfigMap ops/helm-default-corp-alpha-0.1.1"), "{said}");
+    assert_eq!(world.maps().await, before, "what was written before stays, and nothing else is");
+    world.cluster.server.faults().clear();
+    world.apply("Chart", "mine", json!({"versions": ["0.1.1", "0.1.0"]})).await;
+    world.synced("Chart", "mine").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_roles_of_the_installation_are_enough_for_charts() {
     let world = World::new().await;
     let url = world.repository.url("");

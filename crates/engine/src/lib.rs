@@ -112,7 +112,8 @@ pub use package::{
     ChartConfigMap, ChartDependencies, ChartDependency, ChartReference, ChartRepositorySpec, ChartSpec,
     FetchedIndex, GivenUp, IndexRequest, IndexValidator, ListedChart, MAX_CHARTS, MAX_VERSIONS, Package,
     PackageDependency, Pin, Pins, RepoGroupSpec, RepositoryAccess, RepositoryKey, RepositoryKind,
-    ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, WantedVersion,
+    ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, Unresolved, VersionStep,
+    WantedVersion,
 };
 pub use release_target::ReleaseTarget;
 pub use retry::{LastResort, RetryPolicy};

@@ -18,5 +18,6 @@ pub use pin::{ChartDependencies, ChartDependency, ChartReference, GivenUp, Packa
 pub use spec::{ChartRepositorySpec, ChartSpec, ListedChart, MAX_CHARTS, MAX_VERSIONS, RepoGroupSpec};
 pub use work::{
     ChartConfigMap, FetchedIndex, IndexRequest, IndexValidator, PackageDependency, RepositoryAccess,
-    ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, WantedVersion,
+    ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest, StoredPackage, Unresolved, VersionStep,
+    WantedVersion,
 };

@@ -33,6 +33,8 @@ pub struct IndexRequest {
     pub is_open: bool,
     /// What says whether the index is still the one that is kept.
     pub known: Option<IndexValidator>,
+    /// How many charts of that one are kept. If there are fewer, somebody removed some.
+    pub kept: usize,
 }
 
 /// What says whether an answer is the one that is known already.
@@ -51,6 +53,8 @@ pub struct FetchedIndex {
     pub validator: IndexValidator,
     /// Whether it is the one that was known; then nothing was written.
     pub is_unchanged: bool,
+    /// How many charts of it are kept.
+    pub kept: usize,
     /// The charts whose versions are others now.
     pub changed: BTreeSet<String>,
     /// The charts that were asked for and are not in it, each with the nearest name that is.
@@ -87,7 +91,7 @@ pub struct ResolveRequest {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ResolvedChart {
     /// The version that each takes, or why it takes none.
-    pub versions: Vec<Result<ResolvedVersion, String>>,
+    pub versions: Vec<Result<ResolvedVersion, Unresolved>>,
     /// The highest version that there is, whatever is wanted.
     pub highest: Option<String>,
     /// When the first of those versions was published that fit, are higher than what was taken, and are too new yet, in RFC 3339.
@@ -107,6 +111,50 @@ pub struct ResolvedVersion {
     pub deprecated: bool,
     /// `application` or `library`; empty means the former.
     pub kind: String,
+    /// Whether its default values are kept already.
+    pub has_values: bool,
+    /// The charts that it needs, as the index says. Which of them are needed with its default values, its archive says.
+    pub dependencies: Vec<PackageDependency>,
+}
+
+/// Why a constraint takes no version that can be kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unresolved {
+    /// The step at which that turned out.
+    pub step: VersionStep,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// A step on the way from a constraint to a version, in their order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum VersionStep {
+    /// The constraint is read, and takes a version of the index.
+    Parse,
+    /// The Repository is looked up, and its credentials.
+    Repository,
+    /// The place of the archive is found.
+    Url,
+    /// The default values are looked up. It is no failure that they are not kept yet.
+    Values,
+    /// What the index says about other charts that are needed is read.
+    Dependencies,
+}
+
+impl VersionStep {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [Self::Parse, Self::Repository, Self::Url, Self::Values, Self::Dependencies];
+
+    /// Returns the word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Repository => "repository",
+            Self::Url => "url",
+            Self::Values => "values",
+            Self::Dependencies => "dependencies",
+        }
+    }
 }
 
 /// A version that is to be kept: fetched, if it is not there.
@@ -159,4 +207,16 @@ pub struct PackageDependency {
     pub version: String,
     /// The URL of its repository.
     pub repository: String,
+}
+
+impl PackageDependency {
+    /// Returns a chart that another one needs; `None` if that has it in itself, or beside itself.
+    pub fn remote(name: &str, version: &str, repository: &str) -> Option<Self> {
+        let is_remote = !repository.is_empty() && !repository.starts_with("file:");
+        is_remote.then(|| Self {
+            name: name.into(),
+            version: version.to_owned(),
+            repository: repository.to_owned(),
+        })
+    }
 }

@@ -51,6 +51,8 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) enum Written {
     Chart(Arc<str>),
+    /// It is deleted itself.
+    Deletion,
     Labels(BTreeMap<String, String>),
     Status(Value),
 }
@@ -107,7 +109,8 @@ impl Chart {
     ) -> Option<Result<(&ResolvedVersion, &StoredPackage), &str>> {
         let resolved = self.resolved.as_ref().filter(|resolved| resolved.look == self.look)?;
         let version = match resolved.outcome.as_ref().map(|chart| chart.versions.get(place)) {
-            Err(problem) | Ok(Some(Err(problem))) => return Some(Err(problem)),
+            Err(problem) => return Some(Err(problem)),
+            Ok(Some(Err(unresolved))) => return Some(Err(&unresolved.problem)),
             Ok(None) => return None,
             Ok(Some(Ok(version))) => version,
         };

@@ -9,6 +9,9 @@ use super::object::{Object, condition};
 use super::repositories::Repositories;
 use crate::package::{ChartSpec, ResolvedVersion};
 
+/// The reason of a Chart that lacks charts which it needs.
+pub(super) const LACKS_OTHERS: &str = "createDepsFailed";
+
 /// What is wrong with a Chart, the step it happened in first.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
@@ -22,7 +25,7 @@ impl Problems {
         let steps = [
             ("initChartFailed", &self.init),
             ("createConfigmapsFailed", &self.store),
-            ("createDepsFailed", &self.dependencies),
+            (LACKS_OTHERS, &self.dependencies),
         ];
         steps.into_iter().find(|(_, problems)| !problems.is_empty()).map(|(reason, _)| reason)
     }
@@ -57,9 +60,12 @@ impl Repositories {
                 problems.init.push(self.not_offered(spec).unwrap_or_else(|| problem.clone()));
             }
             Some(Ok(resolved)) => {
-                problems
-                    .init
-                    .extend(resolved.versions.iter().filter_map(|version| version.as_ref().err().cloned()));
+                for unresolved in resolved.versions.iter().filter_map(|version| version.as_ref().err()) {
+                    // What is wrong with the Repository is so for all versions.
+                    if !problems.init.contains(&unresolved.problem) {
+                        problems.init.push(unresolved.problem.clone());
+                    }
+                }
             }
             None => {}
         }

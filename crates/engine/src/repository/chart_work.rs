@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::announcements::announce_chart;
 use super::chart::{Chart, Resolved, Stage, Written};
+use super::chart_steps::tell;
 use super::object::{CHART, GROUP, MODULE, Object, REPO, UNMANAGED, status_change, without_nulls};
 use super::patches::Change;
 use super::repositories::Repositories;
@@ -18,10 +19,8 @@ use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::name::ModuleName;
-use crate::notice::Notice;
 use crate::package::{
-    ChartSpec, RepositoryKey, RepositoryKind, ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest,
-    WantedVersion,
+    ChartSpec, RepositoryKey, RepositoryKind, ResolveRequest, ResolvedVersion, StoreRequest, WantedVersion,
 };
 use crate::reconcile::Step;
 use crate::time::Time;
@@ -32,27 +31,6 @@ enum Todo {
     Change(Change, Written),
     Resolve(ResolveRequest),
     Store(StoreRequest),
-}
-
-/// Tells what the work on a Chart does, or came to.
-fn tell(cx: &mut Context, name: &Arc<str>, step: String) {
-    let object = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(name) }.to_string();
-    cx.notify(Notice::ChartStepped { object, step });
-}
-
-/// Returns the steps that were done for each constraint, up to the one at which it failed.
-fn told_versions(constraints: &[String], outcome: &Result<ResolvedChart, String>) -> Vec<String> {
-    let found = match outcome {
-        Ok(found) => found,
-        Err(problem) => return vec![format!("index: {problem}")],
-    };
-    let steps = |(constraint, version): (&String, &Result<ResolvedVersion, String>)| match version {
-        Ok(_) => ["parse", "repository", "url", "values", "dependencies"]
-            .map(|part| format!("version {constraint}: {part}"))
-            .into(),
-        Err(problem) => vec![format!("version {constraint}: parse: {problem}")],
-    };
-    constraints.iter().zip(&found.versions).flat_map(steps).collect()
 }
 
 impl Repositories {
@@ -139,6 +117,9 @@ impl Repositories {
             Todo::Nothing => {}
             Todo::Change(_, Written::Labels(_)) => step("metadata".to_owned()),
             Todo::Change(_, Written::Chart(chart)) => step(format!("dependents: Chart {chart}")),
+            Todo::Change(_, Written::Deletion) => {
+                step("another Repository has what this stands in for: it is deleted".to_owned());
+            }
             Todo::Change(_, Written::Status(_)) => {
                 if let Some(spec) = self.without_repository(name) {
                     step("metadata".to_owned());
@@ -188,15 +169,14 @@ impl Repositories {
 
     /// Takes in the answer to what was begun. Returns why the API server or we failed.
     fn chart_answered(&mut self, cx: &mut Context, name: &Arc<str>) -> Option<Failure> {
+        for step in self.steps_of_answer(name) {
+            tell(cx, name, step);
+        }
         let chart = self.charts.get_mut(name)?;
         match (std::mem::take(&mut chart.stage), chart.answer.take()) {
             (Stage::Resolving(look), Some(RepositoryAnswer::Resolved(Ok(outcome)))) => {
                 // Its Repository may not have looked for it yet.
                 let lacking = chart.repository().filter(|_| outcome.is_err()).cloned();
-                let constraints = chart.spec().map(|spec| spec.versions.as_slice()).unwrap_or_default();
-                for step in told_versions(constraints, &outcome) {
-                    tell(cx, name, step);
-                }
                 chart.resolved = Some(Resolved { look, outcome });
                 if let Some(repository) = lacking {
                     self.wake(RepositoryKind::Repository, &repository);
@@ -226,12 +206,14 @@ impl Repositories {
             (Stage::Writing(written), Some(RepositoryAnswer::Patched(Ok(())))) => {
                 match (written, &mut chart.object) {
                     (Written::Chart(chart_name), _) => drop(chart.applied.insert(chart_name)),
+                    // A watch says so later.
+                    (Written::Deletion, Some(object)) => object.is_deleting = true,
                     (Written::Labels(labels), Some(object)) => object.labels.extend(labels),
                     (Written::Status(status), Some(object)) => {
                         object.status = status;
                         announce_chart(cx, name, object, &mut chart.announced);
                     }
-                    (Written::Labels(_) | Written::Status(_), None) => {}
+                    (Written::Deletion | Written::Labels(_) | Written::Status(_), None) => {}
                 }
                 None
             }
@@ -295,6 +277,9 @@ impl Repositories {
             if !object.has_labels(&labels) {
                 let change = Change::merge(key, json!({"metadata": {"labels": labels}}));
                 return Todo::Change(change, Written::Labels(labels));
+            }
+            if self.is_superseded(name, object, spec) {
+                return Todo::Change(Change::delete(key), Written::Deletion);
             }
             let access =
                 self.repositories.get(&spec.repository).and_then(|known| known.access(&spec.repository));

@@ -1,25 +1,55 @@
 //! The Charts that a Chart needs: they are made, get the constraints as they are written, and are waited for.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::chart::Chart;
-use super::object::UNMANAGED;
+use super::chart_status::LACKS_OTHERS;
+use super::known::Repository;
+use super::object::{Object, STANDS_IN_FOR, UNMANAGED};
 use super::patches::Change;
 use super::repositories::Repositories;
 use super::repository_work::new_chart;
 use crate::addon::shown_url;
-use crate::package::{PackageDependency, RepositoryKey, RepositoryKind};
+use crate::package::{ChartSpec, PackageDependency, RepositoryAccess, RepositoryKey, RepositoryKind};
 
 /// A version of a Chart.
 type Node = (Arc<str>, Arc<str>);
 
+/// How the message of a circle begins.
+const ROUND: &str = "its dependencies go round in a circle";
+
+/// Returns what is wrong with a Chart that another one needs.
+///
+/// What it waits for itself, it says itself. If those above it said that, too, each step below would be told by all of them.
+fn said(chart: &Chart) -> &str {
+    let Some(object) = &chart.object else { return "it is not synced yet" };
+    let (_, message) = object.synced();
+    let waits = object.reason() == LACKS_OTHERS && !message.starts_with(ROUND);
+    match message {
+        _ if waits => "charts that it needs are not synced",
+        "" => "it is not synced yet",
+        message => message,
+    }
+}
+
+/// Returns whether a Repository has this URL, which has no slash at its end.
+fn is_at(access: &RepositoryAccess, url: &str) -> bool {
+    access.url.trim_end_matches('/') == url
+}
+
+/// Returns whether a Repository has the URL of which this is what may be shown.
+fn is_at_shown(access: &RepositoryAccess, url: &str) -> bool {
+    *shown_url(access.url.trim_end_matches('/')) == *url
+}
+
 impl Repositories {
     /// Returns the Repository from which a chart comes that a chart of `own` needs: its own if the URLs are equal, else one with
     /// that URL, which is of the same group if its own is in one, else its own.
-    fn repository_for(&self, dependency: &PackageDependency, own: &Arc<str>) -> Arc<str> {
+    pub(super) fn repository_for(&self, dependency: &PackageDependency, own: &Arc<str>) -> Arc<str> {
         let url = dependency.repository.trim_end_matches('/');
         if let Some(alias) = url
             .strip_prefix('@')
@@ -32,15 +62,23 @@ impl Repositories {
         if has_url(own) {
             return Arc::clone(own);
         }
+        self.other_with(own, |access| is_at(access, url)).unwrap_or(own).clone()
+    }
+
+    /// Returns the first Repository that is meant, which is of the same group as `own` if that is in one.
+    fn other_with(&self, own: &Arc<str>, is_meant: impl Fn(&RepositoryAccess) -> bool) -> Option<&Arc<str>> {
         let group = self.group_of(own);
-        let fits = |name: &&Arc<str>| has_url(name) && (group.is_none() || self.group_of(name) == group);
-        self.repositories.keys().find(fits).unwrap_or(own).clone()
+        let fits = |(name, repository): &(&Arc<str>, &Repository)| {
+            (group.is_none() || repository.group() == group)
+                && repository.access(name).is_some_and(|access| is_meant(&access))
+        };
+        self.repositories.iter().find(fits).map(|(name, _)| name)
     }
 
     /// Returns whether a Repository has this URL, if it has any.
     fn has_url(&self, name: &Arc<str>, url: &str) -> Option<bool> {
         let access = self.repositories.get(name)?.access(name)?;
-        Some(access.url.trim_end_matches('/') == url)
+        Some(is_at(&access, url))
     }
 
     fn group_of(&self, name: &Arc<str>) -> Option<&str> {
@@ -73,17 +111,46 @@ impl Repositories {
         all.into_iter().map(dependent).collect()
     }
 
-    /// Returns the constraints on a Chart of those that need it.
-    pub(super) fn wanted_by_others(&self, name: &Arc<str>) -> BTreeSet<String> {
-        let all = self.charts.values().flat_map(|chart| self.dependents(chart));
-        all.filter(|(_, dependent, _)| dependent == name)
-            .map(|(dependency, _, _)| dependency.version)
-            .collect()
+    /// Returns the constraints on Charts of those that need them.
+    pub(super) fn wanted_by_others(&self) -> BTreeMap<Arc<str>, BTreeSet<String>> {
+        let mut wanted: BTreeMap<Arc<str>, BTreeSet<String>> = BTreeMap::new();
+        for (dependency, dependent, _) in self.charts.values().flat_map(|chart| self.dependents(chart)) {
+            wanted.entry(dependent).or_default().insert(dependency.version);
+        }
+        wanted
     }
 
-    /// Asks for the work on those Charts that need one, and on the Repository that lists it.
+    /// Returns whether a Chart was made in place of one of another Repository, which is there now and is synced.
+    pub(super) fn is_superseded(
+        &self,
+        name: &Arc<str>,
+        object: &Object<ChartSpec>,
+        spec: &ChartSpec,
+    ) -> bool {
+        let Some(url) = &object.stands_in_for else { return false };
+        let own = self.repositories.get(&spec.repository).and_then(|own| own.access(&spec.repository));
+        let is_ours = own.is_some_and(|own| object.owners.contains(&own.uid));
+        // One that its Repository lists stays as long as that does.
+        if !is_ours || !object.labels.contains_key(UNMANAGED) {
+            return false;
+        }
+        let is_meant = |access: &RepositoryAccess| is_at_shown(access, url);
+        let Some(right) = self.other_with(&spec.repository, is_meant) else { return false };
+        let other = self.name_for_chart(&spec.name, right, |_| true);
+        other != *name
+            && self.charts.get(&other).is_some_and(Chart::is_synced)
+            && !self.wanted_by_others().contains_key(name)
+    }
+
+    /// Asks for the work on those Charts that need one, on the Repository that lists it, and on those that stand in for it.
     pub(super) fn wake_dependents_of(&mut self, name: &Arc<str>) {
-        let needs = |chart: &Chart| self.dependents(chart).iter().any(|(_, dependent, _)| dependent == name);
+        let own = self.charts.get(name).and_then(Chart::name);
+        let stands_in = |chart: &Chart| {
+            chart.object.as_ref().is_some_and(|object| object.stands_in_for.is_some()) && chart.name() == own
+        };
+        let needs = |chart: &Chart| {
+            stands_in(chart) || self.dependents(chart).iter().any(|(_, dependent, _)| dependent == name)
+        };
         let parents: Vec<Arc<str>> = self
             .charts
             .iter()
@@ -114,12 +181,26 @@ impl Repositories {
             let Some(access) = repository.access(&repository_name) else { continue };
             let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(&dependent) };
             let Some(known) = self.charts.get(&dependent).and_then(|known| known.object.as_ref()) else {
-                let versions: Vec<String> = self.wanted_by_others(&dependent).into_iter().collect();
+                let wanted = self.wanted_by_others().remove(&dependent).unwrap_or_default();
+                let versions: Vec<String> = wanted.into_iter().collect();
                 let of = (repository, &repository_name, &*access.uid);
-                let made = new_chart(&dependency.name, &versions, of, Some("true"));
+                let stands_in_for = self
+                    .is_elsewhere(&dependency, &repository_name)
+                    .then(|| shown_url(dependency.repository.trim_end_matches('/')));
+                let made = new_chart(&dependency.name, &versions, of, Some("true"), stands_in_for.as_deref());
                 return Some((dependent, Change::apply(key, made)));
             };
             let Ok(spec) = &known.spec else { continue };
+            if known.stands_in_for.is_some()
+                && !known.is_deleting
+                && !self.is_elsewhere(&dependency, &repository_name)
+            {
+                // From now on it is there for itself.
+                let patch = json!({"metadata": {
+                    "resourceVersion": known.version, "annotations": {STANDS_IN_FOR: Value::Null},
+                }});
+                return Some((dependent, Change::merge(key, patch)));
+            }
             // What a Repository lists it writes itself, with what others need.
             let is_managed = known.owners.contains(&access.uid) && !known.labels.contains_key(UNMANAGED);
             if !is_managed && !known.is_deleting && !spec.versions.contains(&dependency.version) {
@@ -136,10 +217,17 @@ impl Repositories {
     /// Returns what is wrong with the Charts that a Chart needs, or what it waits for.
     pub(super) fn dependency_problems(&self, name: &Arc<str>, chart: &Chart) -> Vec<String> {
         if let Some(circle) = self.circle_through(name) {
-            return vec![format!("its dependencies go round in a circle: {}", circle.join(" → "))];
+            return vec![format!("{ROUND}: {}", circle.join(" → "))];
         }
         let mut problems = Vec::new();
-        for (dependency, dependent, repository) in self.dependents(chart) {
+        let dependents = self.dependents(chart);
+        let is_lacking = |dependent: &Arc<str>| !self.charts.get(dependent).is_some_and(Chart::is_synced);
+        let need_it = if dependents.iter().any(|(_, dependent, _)| is_lacking(dependent)) {
+            self.that_need(name)
+        } else {
+            BTreeSet::new()
+        };
+        for (dependency, dependent, repository) in dependents {
             let what = &dependency.name;
             match self.charts.get(&dependent) {
                 _ if !self.repositories.contains_key(&repository) => {
@@ -147,21 +235,17 @@ impl Repositories {
                 }
                 Some(known) if known.is_synced() => {}
                 Some(_)
-                    if self.needs_chart(&dependent, name)
-                        && self.is_complete(&dependent, &dependency.version) => {}
+                    if need_it.contains(&dependent) && self.is_complete(&dependent, &dependency.version) => {}
                 known if self.is_elsewhere(&dependency, &repository) => {
                     let url = shown_url(&dependency.repository);
-                    let said = known.and_then(|known| known.object.as_ref()).map(|object| object.synced().1);
-                    let said = said.filter(|said| !said.is_empty()).unwrap_or("it is not synced yet");
+                    let said = known.map_or("it is not there yet", said);
                     problems.push(format!(
                         "{what}: no Repository {}has the URL {url}, create one; Chart {dependent} of Repository {repository}: {said}",
                         if self.group_of(&repository).is_some() { "of its group " } else { "" }
                     ));
                 }
                 Some(known) => {
-                    let said = known.object.as_ref().map(|object| object.synced().1).unwrap_or_default();
-                    let why = if said.is_empty() { "it is not synced yet" } else { said };
-                    problems.push(format!("{what}: Chart {dependent}: {why}"));
+                    problems.push(format!("{what}: Chart {dependent}: {}", said(known)));
                 }
                 None => problems.push(format!("{what}: Chart {dependent} is not there yet")),
             }
@@ -170,21 +254,76 @@ impl Repositories {
     }
 
     /// Returns whether a Chart goes round in a circle with charts that it needs, or needs such a circle.
+    ///
+    /// Each version is entered once, however many lead to it.
     pub(super) fn goes_round(&self, name: &Arc<str>) -> bool {
-        let Some(chart) = self.charts.get(name).filter(|chart| chart.spec().is_some_and(|s| s.create_deps))
-        else {
-            return false;
+        let needed = self.needed_charts(name);
+        let versions = |name: &Arc<str>| {
+            let versions = self.charts.get(name).into_iter().flat_map(Chart::versions);
+            versions.map(|version| (Arc::clone(name), Arc::clone(&version.version))).collect::<Vec<Node>>()
         };
-        let mut seen: BTreeSet<Arc<str>> = BTreeSet::from([Arc::clone(name)]);
-        let mut left: Vec<Arc<str>> = self.dependents(chart).into_iter().map(|(_, name, _)| name).collect();
-        while let Some(next) = left.pop() {
-            if seen.insert(Arc::clone(&next))
-                && let Some(chart) = self.charts.get(&next)
-            {
-                left.extend(self.dependents(chart).into_iter().map(|(_, name, _)| name));
+        // What was entered once, and what of it is on the path from where it began.
+        let (mut seen, mut entered) = (BTreeSet::new(), BTreeSet::new());
+        for start in needed.keys().flat_map(versions) {
+            let mut path: Vec<(Node, Vec<Node>)> = Vec::new();
+            let mut next = Some(start);
+            loop {
+                if let Some(node) = next.take() {
+                    if entered.contains(&node) {
+                        return true;
+                    }
+                    if seen.insert(node.clone()) {
+                        let needs = self.needed_by(&node).into_iter().flatten().flatten().collect();
+                        entered.insert(node.clone());
+                        path.push((node, needs));
+                    }
+                }
+                let Some((node, left)) = path.last_mut() else { break };
+                next = left.pop();
+                if next.is_none() {
+                    entered.remove(&*node);
+                    path.pop();
+                }
             }
         }
-        seen.iter().any(|name| self.circle_through(name).is_some())
+        false
+    }
+
+    /// Returns a Chart and all Charts that it needs, itself or through others, each with those that it needs itself.
+    fn needed_charts(&self, name: &Arc<str>) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+        let mut needed = BTreeMap::new();
+        let mut left = vec![Arc::clone(name)];
+        while let Some(next) = left.pop() {
+            if needed.contains_key(&next) {
+                continue;
+            }
+            let dependents = self.charts.get(&next).map(|chart| self.dependents(chart)).unwrap_or_default();
+            let its: Vec<Arc<str>> = dependents.into_iter().map(|(_, dependent, _)| dependent).collect();
+            left.extend(its.iter().cloned());
+            needed.insert(next, its);
+        }
+        needed
+    }
+
+    /// Returns those of the Charts that a Chart needs which need it themselves.
+    fn that_need(&self, name: &Arc<str>) -> BTreeSet<Arc<str>> {
+        let mut needed_by: BTreeMap<&Arc<str>, Vec<&Arc<str>>> = BTreeMap::new();
+        let needed = self.needed_charts(name);
+        for (parent, its) in &needed {
+            for chart in its {
+                needed_by.entry(chart).or_default().push(parent);
+            }
+        }
+        let mut found = BTreeSet::new();
+        let mut left = vec![name];
+        while let Some(next) = left.pop() {
+            for parent in needed_by.get(next).into_iter().flatten().copied() {
+                if found.insert(Arc::clone(parent)) {
+                    left.push(parent);
+                }
+            }
+        }
+        found
     }
 
     /// Returns the Charts of a circle of dependencies that leads through one, if there is such a circle.
@@ -194,18 +333,21 @@ impl Repositories {
         let chart = self.charts.get(name)?;
         chart.versions().find_map(|version| {
             let start = (Arc::clone(name), Arc::clone(&version.version));
-            let mut seen = BTreeSet::new();
-            // Paths are short, and each version is entered once.
-            let mut paths = vec![vec![start.clone()]];
-            while let Some(path) = paths.pop() {
-                for next in self.needed_by(path.last()?).into_iter().flatten().flatten() {
+            // How each version was come to. Each is entered once.
+            let mut before: BTreeMap<Node, Node> = BTreeMap::new();
+            let mut left = vec![start.clone()];
+            while let Some(node) = left.pop() {
+                for next in self.needed_by(&node).into_iter().flatten().flatten() {
                     if next == start {
-                        return Some(
-                            path.iter().chain([&next]).map(|(chart, _)| chart.to_string()).collect(),
-                        );
+                        let back = std::iter::successors(Some(&node), |node| before.get(*node));
+                        let mut circle: Vec<String> = back.map(|(chart, _)| chart.to_string()).collect();
+                        circle.reverse();
+                        circle.push(name.to_string());
+                        return Some(circle);
                     }
-                    if seen.insert(next.clone()) {
-                        paths.push(path.iter().cloned().chain([next]).collect());
+                    if let Entry::Vacant(entry) = before.entry(next.clone()) {
+                        entry.insert(node.clone());
+                        left.push(next);
                     }
                 }
             }
@@ -247,23 +389,5 @@ impl Repositories {
             }
         }
         true
-    }
-
-    /// Returns whether a Chart needs another one, itself or through others.
-    fn needs_chart(&self, name: &Arc<str>, other: &Arc<str>) -> bool {
-        let mut left = vec![Arc::clone(name)];
-        let mut seen = BTreeSet::new();
-        while let Some(name) = left.pop() {
-            let needed = self.charts.get(&name).map(|chart| self.dependents(chart)).unwrap_or_default();
-            for (_, next, _) in needed {
-                if next == *other {
-                    return true;
-                }
-                if seen.insert(Arc::clone(&next)) {
-                    left.push(next);
-                }
-            }
-        }
-        false
     }
 }

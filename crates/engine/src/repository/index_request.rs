@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::known::{Asked, Index, Repository};
+use super::known::{Asked, Index, KEPT, Repository};
 use super::object::Object;
 use crate::package::{ChartRepositorySpec, IndexRequest, IndexValidator};
 use crate::time::Time;
@@ -41,18 +41,22 @@ pub(super) fn index_request(
     name: &Arc<str>,
     asked: &Asked,
 ) -> IndexRequest {
-    let mut absent = BTreeSet::new();
+    let (mut absent, mut kept) = (BTreeSet::new(), 0);
     let known = match &repository.index {
         _ if repository.is_forced => None,
         // What was kept before a restart is what the status says.
-        None if was_synced(object) => Some(IndexValidator {
-            etag: object.status_text("etag").to_owned(),
-            modified: object.status_text("modified").to_owned(),
-        }),
+        None if was_synced(object) => {
+            kept = object.status_count(KEPT);
+            Some(IndexValidator {
+                etag: object.status_text("etag").to_owned(),
+                modified: object.status_text("modified").to_owned(),
+            })
+        }
         Some(known @ Index { asked: before, outcome: Ok(index) })
             if before.has_source_of(asked) && known.has(asked) =>
         {
             absent.extend(index.missing.iter().map(|(missing, _)| Arc::clone(missing)));
+            kept = index.kept;
             Some(index.validator.clone())
         }
         None | Some(_) => None,
@@ -65,5 +69,6 @@ pub(super) fn index_request(
         aged: asked.aged.clone(),
         is_open: asked.is_open,
         known: known.filter(|known| *known != IndexValidator::default()),
+        kept,
     }
 }

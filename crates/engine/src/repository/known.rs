@@ -12,6 +12,9 @@ use super::work::RepositoryAnswer;
 use crate::package::{ChartRepositorySpec, FetchedIndex, RepositoryAccess};
 use crate::time::Time;
 
+/// Where the status says how many charts of the index are kept.
+pub(super) const KEPT: &str = "kept";
+
 /// What is known about a Repository.
 #[derive(Debug, Default)]
 pub(super) struct Repository {

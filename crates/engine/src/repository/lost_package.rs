@@ -60,7 +60,8 @@ impl Repositories {
             .as_ref()
             .is_some_and(|index| index.asked.is_open || index.asked.charts.contains(&map.chart));
         if is_wanted {
-            repository.is_asked_for = true;
+            // What is left of it says nothing about what was there.
+            (repository.is_asked_for, repository.is_forced) = (true, true);
             self.wake(crate::package::RepositoryKind::Repository, &map.repository);
         }
     }
@@ -150,8 +151,10 @@ impl Repositories {
         name: &ModuleName,
         outcome: Result<ResolvedChart, String>,
     ) {
-        let none = || Err("nothing was found".to_owned());
-        let found = outcome.and_then(|found| found.versions.into_iter().next().unwrap_or_else(none));
+        let found = outcome.and_then(|found| match found.versions.into_iter().next() {
+            Some(version) => version.map_err(|unresolved| unresolved.problem),
+            None => Err("nothing was found".to_owned()),
+        });
         let Some(lost) = self.modules.get_mut(name).and_then(|module| module.lost.as_mut()) else { return };
         match found {
             Ok(version) => lost.version = Some(version),

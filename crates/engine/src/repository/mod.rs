@@ -16,6 +16,7 @@
 mod announcements;
 mod chart;
 mod chart_status;
+mod chart_steps;
 mod chart_work;
 mod dependents;
 mod group;

@@ -9,6 +9,10 @@ use crate::package::{RepositoryKey, RepositoryKind};
 /// The annotation by which people have archives taken that were published again. They raise its number.
 pub(super) const REPROCESS: &str = "addon-operator.io/reprocess";
 
+/// The annotation of a Chart that was made because no Repository has the URL that a chart names: that URL, without secrets. Without
+/// it the Chart stays when one comes that has it.
+pub(super) const STANDS_IN_FOR: &str = "addon-operator.io/stands-in-for";
+
 /// The label with the module for which a Chart is there.
 pub(super) const MODULE: &str = "addon-operator.io/module";
 
@@ -35,6 +39,8 @@ pub(super) struct Object<S> {
     pub(super) labels: BTreeMap<String, String>,
     /// The number that people raise; 0 if it is not there.
     pub(super) reprocess: u64,
+    /// The URL for which it stands in, if it does.
+    pub(super) stands_in_for: Option<String>,
     /// The identities of the objects that own it.
     pub(super) owners: Vec<String>,
     /// What it asks for, or why that can't be read.
@@ -50,7 +56,7 @@ impl<S> Object<S> {
         let text = |name| metadata(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let list = |name| metadata(name).and_then(Value::as_array).into_iter().flatten();
         let labels = metadata("labels").and_then(Value::as_object).into_iter().flatten();
-        let reprocess = metadata("annotations").and_then(|all| all.get(REPROCESS)).and_then(Value::as_str);
+        let annotation = |name| metadata("annotations").and_then(|all| all.get(name)).and_then(Value::as_str);
         let owner = |owner: &Value| owner.get("uid").and_then(Value::as_str).map(str::to_owned);
         Self {
             uid: text("uid"),
@@ -61,7 +67,8 @@ impl<S> Object<S> {
             labels: labels
                 .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
                 .collect(),
-            reprocess: reprocess.and_then(|text| text.parse().ok()).unwrap_or_default(),
+            reprocess: annotation(REPROCESS).and_then(|text| text.parse().ok()).unwrap_or_default(),
+            stands_in_for: annotation(STANDS_IN_FOR).map(str::to_owned),
             owners: list("ownerReferences").filter_map(owner).collect(),
             spec: read(object.get("spec").unwrap_or(&Value::Null)),
             status: object.get("status").cloned().unwrap_or(Value::Null),
@@ -78,6 +85,11 @@ impl<S> Object<S> {
         self.status.get(field).and_then(Value::as_i64).unwrap_or_default()
     }
 
+    /// Returns a number of the status that counts something; 0 if it is not there.
+    pub(super) fn status_count(&self, field: &str) -> usize {
+        usize::try_from(self.status_number(field)).unwrap_or_default()
+    }
+
     /// Returns a text of the status; an empty one if it is not there.
     pub(super) fn status_text(&self, field: &str) -> &str {
         self.status.get(field).and_then(Value::as_str).unwrap_or_default()
@@ -90,13 +102,19 @@ impl<S> Object<S> {
 
     /// Returns whether the status says that the object is synced, and what it says about that.
     pub(super) fn synced(&self) -> (bool, &str) {
-        let conditions = self.status.get("conditions").and_then(Value::as_array).into_iter().flatten();
-        let text =
-            |condition: &'_ Value, field: &str| condition.get(field).and_then(Value::as_str) == Some(SYNCED);
-        let condition = conditions.into_iter().find(|condition| text(condition, "type"));
-        let said = condition.and_then(|condition| condition.get("message")).and_then(Value::as_str);
-        let is_true = condition.and_then(|condition| condition.get("status")).and_then(Value::as_str);
-        (is_true == Some("True"), said.unwrap_or_default())
+        (self.condition_text("status") == "True", self.condition_text("message"))
+    }
+
+    /// Returns the reason for which the status says that the object is synced or not; an empty one if it says nothing.
+    pub(super) fn reason(&self) -> &str {
+        self.condition_text("reason")
+    }
+
+    /// Returns a text of our condition; an empty one if it is not there.
+    fn condition_text(&self, field: &str) -> &str {
+        let mut conditions = self.status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+        let ours = conditions.find(|condition| condition.get("type").and_then(Value::as_str) == Some(SYNCED));
+        ours.and_then(|condition| condition.get(field)).and_then(Value::as_str).unwrap_or_default()
     }
 }
 

@@ -226,7 +226,7 @@ impl Repositories {
                     if self.is_outdated(&work) {
                         lower.cx.push(Effect::CancelRun { run });
                     }
-                } else if self.has_work(modules, &work, lower.cx.now) {
+                } else if self.has_work(modules, &work, lower.cx.now) || self.is_left_over(&work) {
                     self.reconciles.request(lower.cx, &work, &Cause::outside("cluster"));
                 }
             }
@@ -254,6 +254,17 @@ impl Repositories {
             Worked::Object(RepositoryKind::RepoGroup) => self.group_has_work(&work.name),
             Worked::Object(RepositoryKind::Repository) => self.repository_has_work(&work.name, now),
         }
+    }
+
+    /// Returns whether work waits for its time whose object is gone. It ends at once, so that nobody sees it any more.
+    fn is_left_over(&self, work: &WorkKey) -> bool {
+        let is_there = match of_work(work) {
+            Worked::Module => true,
+            Worked::Object(RepositoryKind::Chart) => self.charts.contains_key(&work.name),
+            Worked::Object(RepositoryKind::RepoGroup) => self.groups.contains_key(&work.name),
+            Worked::Object(RepositoryKind::Repository) => self.repositories.contains_key(&work.name),
+        };
+        !is_there && self.reconciles.has(work)
     }
 
     /// Returns whether nobody wants any more what is being fetched.

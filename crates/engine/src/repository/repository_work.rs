@@ -9,8 +9,10 @@ use serde_json::{Map, Value, json};
 use super::announcements::{announce_left_out, announce_repository};
 use super::chart::Chart;
 use super::index_request::{index_request, is_index_due};
-use super::known::{Asked, Index, Repository, Stage, Written};
-use super::object::{CHART, GROUP, Object, REPO, UNMANAGED, condition, owner, status_change, without_nulls};
+use super::known::{Asked, Index, KEPT, Repository, Stage, Written};
+use super::object::{
+    CHART, GROUP, Object, REPO, STANDS_IN_FOR, UNMANAGED, condition, owner, status_change, without_nulls,
+};
 use super::patches::Change;
 use super::repositories::Repositories;
 use super::work::{RepositoryAnswer, retry_after};
@@ -187,13 +189,14 @@ impl Repositories {
         {
             if let Some(Index { outcome: Ok(before), .. }) = &repository.index {
                 index.missing.clone_from(&before.missing);
+                index.kept = before.kept;
                 index.truncated = before.truncated;
                 index.left_out.clone_from(&before.left_out);
             } else {
                 // What was found before a restart is what the status says.
-                let told = repository.object.as_ref().map(|object| object.status_number(OFFERED));
-                let told = told.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
-                index.truncated = told.filter(|_| asked.is_open);
+                let told = |field| repository.object.as_ref().map_or(0, |object| object.status_count(field));
+                index.kept = told(KEPT);
+                index.truncated = Some(told(OFFERED)).filter(|count| *count > 0 && asked.is_open);
             }
         }
         let known = repository.index.as_ref().and_then(|index| index.outcome.as_ref().ok());
@@ -310,7 +313,7 @@ impl Repositories {
             (Ok(_), Some(index)) => index.outcome.as_ref().map_err(String::as_str),
             (Ok(_), None) => {
                 // Nobody asked yet: what was said stays.
-                for field in ["synced", "conditions", "etag", "modified", OFFERED] {
+                for field in ["synced", "conditions", "etag", "modified", KEPT, OFFERED] {
                     fields.extend(object.status.get(field).map(|value| (field.to_owned(), value.clone())));
                 }
                 return fields;
@@ -328,6 +331,9 @@ impl Repositories {
                 if !text.is_empty() {
                     fields.insert(field.to_owned(), text.as_str().into());
                 }
+            }
+            if index.kept > 0 {
+                fields.insert(KEPT.to_owned(), index.kept.into());
             }
             if let Some(offered) = index.truncated {
                 fields.insert(OFFERED.to_owned(), offered.into());
@@ -354,13 +360,14 @@ impl Repositories {
         let chart_key =
             |chart: &Arc<str>| RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(chart) };
         let mut managed = BTreeSet::new();
+        let mut others = if spec.charts.is_empty() { BTreeMap::new() } else { self.wanted_by_others() };
         for listed in spec.charts.iter().filter(|listed| !listed.name.is_empty()) {
             let chart = self.name_for_chart(&listed.name, name, |known| known.owners.contains(&object.uid));
             managed.insert(Arc::clone(&chart));
             if repository.applied.contains(&chart) {
                 continue;
             }
-            let versions = union(&listed.versions, self.wanted_by_others(&chart));
+            let versions = union(&listed.versions, others.remove(&chart).unwrap_or_default());
             let known = self.charts.get(&chart).and_then(|chart| chart.object.as_ref());
             let is_so = known.is_some_and(|known| {
                 let is_spec =
@@ -372,7 +379,7 @@ impl Repositories {
                 let unmanaged =
                     known.filter(|known| known.labels.contains_key(UNMANAGED)).map(|_| Value::Null);
                 let of = (repository, name, &*object.uid);
-                let wanted = new_chart(&listed.name, &versions, of, unmanaged);
+                let wanted = new_chart(&listed.name, &versions, of, unmanaged, None);
                 return Some((Arc::clone(&chart), Change::apply(chart_key(&chart), wanted)));
             }
         }
@@ -408,19 +415,23 @@ impl Repositories {
 }
 
 /// Returns a Chart of a Repository that belongs to it. `unmanaged` is what its label for those says that no Repository lists;
-/// null takes it away.
+/// null takes it away. `stands_in_for` is the URL that no Repository has.
 pub(super) fn new_chart(
     chart: &str,
     versions: &[String],
     (repository, name, uid): (&Repository, &Arc<str>, &str),
     unmanaged: Option<impl Into<Value>>,
+    stands_in_for: Option<&str>,
 ) -> Value {
     let mut labels =
         BTreeMap::from([(CHART, Value::from(legal::label(chart))), (REPO, legal::label(name).into())]);
     labels.extend(repository.group().map(|group| (GROUP, group.into())));
     labels.extend(unmanaged.map(|unmanaged| (UNMANAGED, unmanaged.into())));
+    let annotations: BTreeMap<&str, &str> =
+        stands_in_for.map(|url| (STANDS_IN_FOR, url)).into_iter().collect();
+    let owners = [owner(RepositoryKind::Repository, name, uid)];
     json!({
-        "metadata": {"labels": labels, "ownerReferences": [owner(RepositoryKind::Repository, name, uid)]},
+        "metadata": {"labels": labels, "annotations": annotations, "ownerReferences": owners},
         "spec": {"name": chart, "repository": &**name, "versions": versions, "createDeps": true},
     })
 }

@@ -61,6 +61,7 @@ impl Repositories {
             previous: module.pin.as_ref().and_then(|pin| pin.previous.clone()),
             rejected: module.pin.as_ref().and_then(|pin| Some(pin.rejected.as_ref()?.to_string())),
             given_up: module.pin.as_ref().and_then(|pin| pin.given_up.clone()),
+            lost: self.why_lost(name),
             fits: fits.map(|version| version.version.to_string()),
             highest: resolved.and_then(|resolved| resolved.highest.clone()),
         })

@@ -84,6 +84,8 @@ pub struct ModuleChartView {
     pub auto_upgrade: bool,
     /// What it is installed from.
     pub pinned: Option<Package>,
+    /// Why that is not where it is kept, if it is not.
+    pub lost: Option<String>,
     /// What it goes back to if runs fail.
     pub previous: Option<Package>,
     /// The digest of what it went back from.
@@ -107,12 +109,13 @@ impl ModuleChartView {
 
     /// Returns whether there is something newer than what it is installed from: what fits, or what the repository has.
     pub fn is_outdated(&self) -> bool {
-        let Some(pinned) = &self.pinned else { return false };
-        let is_other = |version: &String| **version != *pinned.version;
-        let [ours, highest] =
-            [Some(&*pinned.version), self.highest.as_deref()].map(|version| Version::parse(version?).ok());
-        // The index may have lost what is pinned. What is lower is nothing newer.
-        let is_higher = highest.zip(ours).is_none_or(|(highest, ours)| highest.precedence(&ours).is_ge());
-        self.fits.as_ref().is_some_and(is_other) || (is_higher && self.highest.as_ref().is_some_and(is_other))
+        [&self.fits, &self.highest].into_iter().flatten().any(|version| self.is_newer(version))
+    }
+
+    /// Returns whether a version is newer than what it is installed from. The index may have lost that: what is lower is not.
+    pub fn is_newer(&self, version: &str) -> bool {
+        let Some(pinned) = self.pinned.as_ref().map(|pinned| &*pinned.version) else { return false };
+        let both = Version::parse(version).ok().zip(Version::parse(pinned).ok());
+        version != pinned && both.is_none_or(|(version, pinned)| version.precedence(&pinned).is_ge())
     }
 }

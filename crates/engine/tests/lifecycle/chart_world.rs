@@ -8,7 +8,7 @@ use engine::snapshot::{Item, Key};
 use engine::{
     ChartConfigMap, Config, Digest, Engine, Event, Failure, FailureKind, FetchedIndex, IndexRequest,
     IndexValidator, Module, ModuleName, PackageDependency, Pin, Pins, ResolveRequest, ResolvedChart,
-    ResolvedVersion, RunId, StoreRequest, StoredPackage, Time, WantedVersion,
+    ResolvedVersion, RunId, StoreRequest, StoredPackage, Time, Unresolved, VersionStep, WantedVersion,
 };
 use serde_json::{Value, json};
 
@@ -54,6 +54,10 @@ pub(crate) struct Charts {
     pub(crate) truncated: Option<usize>,
     /// The archives that can't be fetched.
     pub(crate) broken: BTreeSet<String>,
+    /// The charts of which a registry tells no versions.
+    pub(crate) refused: BTreeSet<String>,
+    /// What is wrong at a step with each version that a constraint takes.
+    pub(crate) unresolved: Option<(VersionStep, &'static str)>,
     /// How many indexes were fetched and archives downloaded.
     pub(crate) fetches: usize,
     /// What is said of archives that are not what the index says, and of names in it that can't be used.
@@ -72,6 +76,20 @@ pub(crate) struct Charts {
     pub(crate) answers_in: Option<u64>,
     /// Of how many writes the answer is lost.
     pub(crate) loses: usize,
+}
+
+impl Offered {
+    fn dependencies(&self) -> Vec<PackageDependency> {
+        let needs = self.needs.iter().map(|(name, repository)| {
+            let (name, version) = name.split_once(' ').unwrap_or((name, "*"));
+            PackageDependency {
+                name: name.into(),
+                version: version.to_owned(),
+                repository: repository.clone(),
+            }
+        });
+        needs.collect()
+    }
 }
 
 pub(crate) fn offered(chart: &str, version: &str, digest: u64) -> Offered {
@@ -130,9 +148,37 @@ impl Charts {
         self.aside = self.aside.iter().copied().filter(|number| self.is_pinned(*number)).collect();
     }
 
+    /// Returns what a registry tells of the charts that are asked for. What it does not tell stays as it was.
+    fn tags(&mut self, request: &IndexRequest, offered: &[Offered]) -> FetchedIndex {
+        let kept = self.indexes.entry(request.repository.name.to_string()).or_default();
+        let mut index = FetchedIndex::default();
+        for chart in &request.charts {
+            let of_chart = |its: &&Offered| *its.chart == **chart;
+            let now: Vec<Offered> = offered.iter().filter(of_chart).cloned().collect();
+            if now.is_empty() || self.refused.contains(&**chart) {
+                index.refused.push((Arc::clone(chart), "it answered 403 Forbidden".to_owned()));
+                continue;
+            }
+            let told =
+                |all: &[Offered]| all.iter().map(|its| (its.version.clone(), its.digest)).collect::<Vec<_>>();
+            let before: Vec<Offered> = kept.iter().filter(of_chart).cloned().collect();
+            if told(&before) != told(&now) {
+                index.changed.insert(chart.to_string());
+            }
+            kept.retain(|its| *its.chart != **chart);
+            kept.extend(now);
+        }
+        index
+    }
+
     /// Checks what a Chart says of itself.
     fn checks(&mut self, name: &str, object: &Value) {
         let lines = object["status"]["resolved"].as_array().cloned().unwrap_or_default();
+        let is_new = object["status"]["observedGeneration"] == object["metadata"]["generation"];
+        let wanted = object["spec"]["versions"].as_array().map(Vec::len).unwrap_or_default();
+        if is_new && object["status"]["conditions"][0]["status"] == "True" && lines.len() != wanted {
+            self.wrongs.push(format!("Chart {name} says that it is synced with {} of {wanted}", lines.len()));
+        }
         for line in lines {
             let text = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
             let is_there = self.stored.values().chain(&self.lost).chain(&self.aside).chain(&self.replaced);
@@ -154,11 +200,20 @@ impl Charts {
 impl World {
     /// Somebody removes the maps of a version. Nobody tells that if `is_unseen`.
     pub(crate) fn loses_version(&mut self, chart: &str, version: &str, is_unseen: bool) {
-        let key = ("corp".to_owned(), chart.to_owned(), version.to_owned());
+        self.loses_version_of(("corp", chart, version), is_unseen);
+    }
+
+    /// The same for a version of any Repository.
+    pub(crate) fn loses_version_of(
+        &mut self,
+        (repository, chart, version): (&str, &str, &str),
+        is_unseen: bool,
+    ) {
+        let key = (repository.to_owned(), chart.to_owned(), version.to_owned());
         let number = self.charts.stored.remove(&key).unwrap();
         self.charts.lost.insert(number);
         let map = ChartConfigMap {
-            repository: "corp".into(),
+            repository: repository.into(),
             chart: chart.into(),
             version: Some(version.into()),
             digest: Some(digest(number)),
@@ -318,17 +373,30 @@ impl World {
         self.charts.fetched_at.push(self.now);
         self.charts.conditional += usize::from(request.known.is_some());
         let name = request.repository.name.to_string();
+        let is_registry = request.repository.url.starts_with("oci://");
         let outcome = match self.charts.repositories.get(&request.repository.url).cloned() {
             None => Err("the index can't be fetched: 404".to_owned()),
+            Some(_) if is_registry && request.charts.is_empty() => Err("spec.charts is empty".to_owned()),
+            Some(offered) if is_registry => Ok(self.charts.tags(request, &offered)),
             Some(offered) => {
                 let listed =
                     |offered: &Offered| request.is_open || request.charts.contains(offered.chart.as_str());
                 let stamps = offered.iter().map(|its| format!("{}{}{}", its.chart, its.version, its.digest));
                 let stamp = stamps.collect::<Vec<_>>().join(";");
-                let is_unchanged = request.known.as_ref().is_some_and(|known| known.etag == stamp);
+                let is_there = self.charts.indexes.get(&name).is_some_and(|there| {
+                    let names: BTreeSet<&String> = there.iter().map(|its| &its.chart).collect();
+                    let mut wanted = request.charts.difference(&request.absent);
+                    names.len() >= request.kept && wanted.all(|chart| names.contains(&chart.to_string()))
+                });
+                let is_unchanged =
+                    is_there && request.known.as_ref().is_some_and(|known| known.etag == stamp);
                 let kept: Vec<Offered> = offered.iter().filter(|its| listed(its)).cloned().collect();
+                let names: BTreeSet<&String> = kept.iter().map(|its| &its.chart).collect();
+                let count = names.len();
                 let changed = kept.iter().map(|its| its.chart.clone()).filter(|_| !is_unchanged).collect();
-                self.charts.indexes.insert(name, kept);
+                if !is_unchanged {
+                    self.charts.indexes.insert(name, kept);
+                }
                 let is_missing = |chart: &&Arc<str>| !offered.iter().any(|its| its.chart == ***chart);
                 let near = offered.first().map(|its| its.chart.clone());
                 let missing = request.charts.iter().filter(is_missing);
@@ -337,6 +405,7 @@ impl World {
                     refused: Vec::new(),
                     validator: IndexValidator { etag: stamp, modified: String::new() },
                     is_unchanged,
+                    kept: if is_unchanged { 0 } else { count },
                     changed,
                     missing,
                     truncated: self.charts.truncated.filter(|_| !is_unchanged && request.is_open),
@@ -370,13 +439,23 @@ impl World {
             let find = |wanted: &WantedVersion| {
                 let constraint = &wanted.constraint;
                 let found = entries.iter().find(|its| fits(its, constraint) && !is_young(its, wanted));
+                let key = |its: &Offered| {
+                    (request.repository.name.to_string(), its.chart.clone(), its.version.clone())
+                };
                 let version = |its: &&Offered| ResolvedVersion {
                     version: its.version.as_str().into(),
                     url: format!("{}-{}.tgz", its.chart, its.version),
                     digest: Some(digest(its.digest)),
+                    has_values: self.charts.stored.contains_key(&key(its)),
+                    dependencies: its.dependencies(),
                     ..ResolvedVersion::default()
                 };
-                found.map(version).ok_or_else(|| format!("nothing fits {constraint}"))
+                let not = |step, problem: String| Err(Unresolved { step, problem });
+                match (found, self.charts.unresolved) {
+                    (None, _) => not(VersionStep::Parse, format!("nothing fits {constraint}")),
+                    (Some(_), Some((step, problem))) => not(step, problem.to_owned()),
+                    (Some(found), None) => Ok(version(found)),
+                }
             };
             let versions = request.versions.iter().map(find).collect();
             Ok(ResolvedChart {
@@ -432,12 +511,7 @@ impl World {
             self.charts.owners.entry(key).or_default().insert(request.owner.0.to_string());
             self.charts.collects();
         }
-        let needs = offered.map(|its| its.needs).unwrap_or_default();
-        let needs = needs.into_iter().map(|(name, repository)| {
-            let (name, version) = name.split_once(' ').unwrap_or((&name, "*"));
-            PackageDependency { name: name.into(), version: version.to_owned(), repository }
-        });
-        let dependencies = needs.collect();
+        let dependencies = offered.map(|its| its.dependencies()).unwrap_or_default();
         let differs = self.charts.differs.clone();
         let stored = |(kept, republished): (u64, Option<Digest>)| StoredPackage {
             digest: digest(kept),

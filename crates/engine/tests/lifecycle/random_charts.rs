@@ -1,5 +1,6 @@
-//! Random lives of chart repositories: charts that come, go and are published again, archives that can't be had, maps that
-//! somebody removes, refused writes, failing releases and restarts at any moment.
+//! Random lives of chart repositories: three of them, one a registry, two of a group that comes and goes; charts that come, go and
+//! are published again, archives that can't be had, maps that somebody removes, refused writes, failing releases and restarts at
+//! any moment.
 //!
 //! While they live: no Chart says that it is synced before all its versions were kept, and no package is lost that a module
 //! has pinned, unless a person removes it. At rest, when all can be had, every Chart is synced with its versions kept, the
@@ -19,12 +20,18 @@ const FAILED_ONCE: [u64; 2] = [254, 322];
 
 const VERSIONS: [&str; 4] = ["1.0", "1.1", "1.2", "2.0"];
 const CONSTRAINTS: [&str; 5] = ["1", "1.0", "1.1", "*", "9"];
-const CHARTS: [&str; 4] = ["module-cache", "alpha-corp", "mine", "beta-corp"];
+const CHARTS: [&str; 6] = ["module-cache", "alpha-corp", "mine", "beta-corp", "alpha-extra", "alpha-images"];
+
+/// The Repositories of the group. The last one is a registry.
+const EXTRA: (&str, &str) = ("extra", "https://extra/charts");
+const IMAGES: (&str, &str) = ("images", "oci://images/charts");
+const URLS: [&str; 3] = [URL, EXTRA.1, IMAGES.1];
 
 struct Life {
     world: World,
     random: Random,
-    offers: Vec<Offered>,
+    /// What is offered, with the URL of its repository.
+    offers: Vec<(&'static str, Offered)>,
     raised: u64,
 }
 
@@ -34,7 +41,9 @@ impl Life {
         let mut world = charted(&cache("1", random.below(2) == 0));
         world.is_quiet = true;
         let mut life = Self { world, random, offers: Vec::new(), raised: 0 };
-        life.offer("alpha", "1.0");
+        for url in URLS {
+            life.offer(url, "alpha", "1.0");
+        }
         life
     }
 
@@ -44,19 +53,48 @@ impl Life {
     }
 
     /// Publishes a version, or another archive of one that is there.
-    fn offer(&mut self, chart: &str, version: &str) {
+    fn offer(&mut self, url: &'static str, chart: &str, version: &str) {
         let digest = 1 + self.random.below(1_000_000);
-        self.offers.retain(|its| (&*its.chart, &*its.version) != (chart, version));
+        let is_it = |its: &Offered| (&*its.chart, &*its.version) == (chart, version);
+        self.offers.retain(|(at, its)| *at != url || !is_it(its));
         let mut offer = offered(chart, version, digest);
         if chart == "beta" {
-            offer.needs.push(("alpha".to_owned(), URL.to_owned()));
+            // One may name a URL that no Repository has yet.
+            offer.needs.push(("alpha".to_owned(), self.pick(&URLS).to_owned()));
         }
-        self.offers.push(offer);
-        self.publish();
+        self.offers.push((url, offer));
+        self.publish(url);
     }
 
-    fn publish(&mut self) {
-        self.world.charts.repositories.insert(URL.to_owned(), self.offers.clone());
+    fn publish(&mut self, url: &str) {
+        let of_it = self.offers.iter().filter(|(at, _)| *at == url).map(|(_, its)| its.clone());
+        self.world.charts.repositories.insert(url.to_owned(), of_it.collect());
+    }
+
+    /// Returns a Repository of the group as its list has it.
+    fn member(&mut self, (name, url): (&str, &str), versions: &[&str]) -> Value {
+        // A registry has to be asked for what is wanted.
+        let is_open = self.random.below(3) == 0;
+        let charts = if is_open { json!([]) } else { json!([{"name": "alpha", "versions": versions}]) };
+        json!({"name": name, "url": url, "charts": charts})
+    }
+
+    /// Applies the group with some of its Repositories, or deletes it.
+    fn group(&mut self) {
+        if self.random.below(4) == 0 {
+            if !self.world.chart_object("RepoGroup", "team").is_null() {
+                self.world.deletes_chart("RepoGroup", "team");
+            }
+            return;
+        }
+        let mut repos = Vec::new();
+        for member in [EXTRA, IMAGES] {
+            if self.random.below(3) > 0 {
+                let versions = self.constraints();
+                repos.push(self.member(member, &versions));
+            }
+        }
+        self.world.applies_chart("RepoGroup", "team", json!({"labelSelector": "team", "repos": repos}));
     }
 
     fn constraints(&mut self) -> Vec<&'static str> {
@@ -73,7 +111,7 @@ impl Life {
     }
 
     fn act(&mut self) {
-        match self.random.below(16) {
+        match self.random.below(20) {
             0 | 1 => {
                 let versions = self.constraints();
                 let chart = self.pick(&["alpha", "beta"]);
@@ -96,10 +134,17 @@ impl Life {
             }
             4 | 5 => {
                 let (chart, version) = (self.pick(&["alpha", "alpha", "beta"]), self.pick(&VERSIONS));
-                self.offer(chart, version);
+                let url = if chart == "beta" { URL } else { self.pick(&URLS) };
+                self.offer(url, chart, version);
             }
-            6 => drop(self.world.charts.repositories.remove(URL)),
-            7 => self.publish(),
+            6 => {
+                let url = self.pick(&URLS);
+                self.world.charts.repositories.remove(url);
+            }
+            7 => {
+                let url = self.pick(&URLS);
+                self.publish(url);
+            }
             8 => drop(self.world.charts.broken.insert("alpha".to_owned())),
             9 => self.world.charts.broken.clear(),
             10 => {
@@ -108,9 +153,11 @@ impl Life {
             }
             11 => {
                 let kept: Vec<(String, String, String)> = self.world.charts.stored.keys().cloned().collect();
-                if let Some((_, chart, version)) = kept.first() {
+                if !kept.is_empty() {
+                    let place = self.random.below(u64::try_from(kept.len()).unwrap());
+                    let (repository, chart, version) = &kept[usize::try_from(place).unwrap()];
                     let is_unseen = self.random.below(2) == 0;
-                    self.world.loses_version(chart, version, is_unseen);
+                    self.world.loses_version_of((repository, chart, version), is_unseen);
                 }
             }
             12 => {
@@ -123,10 +170,13 @@ impl Life {
                 let follows = self.random.below(2) == 0;
                 self.world.rereads_charted(&cache(constraint, follows));
             }
-            _ => {
+            15 => {
                 let times = self.random.below(4);
                 self.world.fails_releases("cache", times);
             }
+            16 => drop(self.world.charts.refused.insert("alpha".to_owned())),
+            17 => self.world.charts.refused.clear(),
+            _ => self.group(),
         }
     }
 
@@ -135,15 +185,23 @@ impl Life {
         self.world.patching.clear();
         self.world.fails_releases("cache", 0);
         self.world.charts.broken.clear();
+        self.world.charts.refused.clear();
         // What is being deleted is gone before it is made anew.
         self.world.run_for(7_200_000);
-        for version in VERSIONS {
-            if !self.offers.iter().any(|its| (&*its.chart, &*its.version) == ("alpha", version)) {
-                self.offer("alpha", version);
+        for url in URLS {
+            for version in VERSIONS {
+                let is_it = |its: &Offered| (&*its.chart, &*its.version) == ("alpha", version);
+                if !self.offers.iter().any(|(at, its)| *at == url && is_it(its)) {
+                    self.offer(url, "alpha", version);
+                }
             }
+            self.publish(url);
         }
-        self.offer("beta", "1.0");
-        self.publish();
+        self.offer(URL, "beta", "1.0");
+        let repos = [EXTRA, IMAGES].map(
+            |(name, url)| json!({"name": name, "url": url, "charts": [{"name": "alpha", "versions": ["1"]}]}),
+        );
+        self.world.applies_chart("RepoGroup", "team", json!({"labelSelector": "team", "repos": repos}));
         self.world.rereads_charted(&cache("1", true));
         let listed = json!([{"name": "beta", "versions": ["1"]}]);
         self.world.applies_chart("Repository", "corp", json!({"name": "corp", "url": URL, "charts": listed}));
@@ -153,6 +211,13 @@ impl Life {
                 "mine",
                 json!({"name": "alpha", "repository": "corp", "versions": ["1"]}),
             );
+        }
+        self.world.run_for(7_200_000);
+        for repository in ["corp", "extra", "images"] {
+            self.raised += 1;
+            let raised = self.raised.to_string();
+            let annotation = json!({"addon-operator.io/reprocess": raised});
+            self.world.annotates_chart("Repository", repository, annotation);
         }
         self.world.run_for(7_200_000);
         for chart in CHARTS {
@@ -183,13 +248,19 @@ fn check(seed: u64) {
     for ((kind, name), object) in &world.charts.objects {
         let condition = &object["status"]["conditions"][0];
         assert_eq!(condition["status"], "True", "seed {seed}: {kind} {name}: {condition}");
+        let group = &object["metadata"]["labels"]["yaho.soer3n.dev/repoGroup"];
+        let of = object["spec"]["repository"].as_str().unwrap_or(name);
+        if kind != "RepoGroup" {
+            let expected = if of == "corp" { json!(null) } else { json!("team") };
+            assert_eq!(*group, expected, "seed {seed}: {kind} {name}");
+        }
         if kind != "Chart" {
             continue;
         }
         assert!(!resolved(object).is_empty(), "seed {seed}: {object}");
         for (version, says) in resolved(object) {
             let chart = object["spec"]["name"].as_str().unwrap().to_owned();
-            let key = ("corp".to_owned(), chart, version.to_owned());
+            let key = (of.to_owned(), chart, version.to_owned());
             let kept = world.charts.stored.get(&key).map(|number| digest(*number));
             assert_eq!(
                 kept.as_ref().map(Digest::as_str),

@@ -114,6 +114,11 @@ fn values(chart: &Chart) -> Vec<ChartMap> {
     }
 }
 
+/// Returns the object of this type that is there of every version, without what it holds.
+pub fn first(map_type: MapType) -> ChartMap {
+    empty(map_type, "", 1, BTreeMap::new())
+}
+
 fn empty(map_type: MapType, directory: &str, part: usize, data: BTreeMap<String, Vec<u8>>) -> ChartMap {
     ChartMap { map_type, directory: directory.to_owned(), part, data, renamed: BTreeMap::new() }
 }
@@ -187,6 +192,10 @@ mod tests {
             shown(&maps),
             ["helm-default-r-a-1.0.0 values", "helm-crds-r-a-1.0.0 ", "helm-tmpl-r-a-1.0.0 "]
         );
+        for map in &maps {
+            let text = |map: &ChartMap| map.text("r", "a", "1.0.0");
+            assert_eq!(text(&first(map.map_type)), text(map));
+        }
         assert_eq!(maps[0].data["values"], b"{}");
     }
 

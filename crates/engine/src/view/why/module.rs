@@ -339,8 +339,18 @@ fn named_chart(view: &View, module: &ModuleView, format: Format<'_>, answer: &mu
         answer.facts.push(("went back from", told));
         answer.advice.push(its.how_to_try_again());
     }
+    // One that is held says that anyway.
+    if let Some(lost) = its.lost.as_ref().filter(|_| module.phase != "held") {
+        answer.facts.push(("package", (format.show)(lost)));
+    }
     let pinned = its.pinned.as_ref().map(|pinned| &*pinned.version);
     if let (Some(fits), Some(pinned)) = (&its.fits, pinned)
+        && fits != pinned
+        && !its.is_newer(fits)
+    {
+        let told = format!("no newer version: {fits} fits, and the module stays with {pinned}");
+        answer.facts.push(("offered", told));
+    } else if let (Some(fits), Some(pinned)) = (&its.fits, pinned)
         && fits != pinned
     {
         answer.facts.push(("waits", format!("version {fits} fits, and the module stays with {pinned}")));
