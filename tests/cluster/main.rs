@@ -29,6 +29,24 @@ macro_rules! scenarios {
 
 #[path = "../it/chart_bundles.rs"]
 mod chart_bundles;
+#[path = "../it/chart_dependencies.rs"]
+mod chart_dependencies;
+#[path = "../it/chart_limits.rs"]
+mod chart_limits;
+#[path = "../it/chart_losses.rs"]
+mod chart_losses;
+#[path = "../it/chart_modules.rs"]
+mod chart_modules;
+#[path = "../it/chart_objects.rs"]
+mod chart_objects;
+#[path = "../it/chart_outcomes.rs"]
+mod chart_outcomes;
+#[path = "../it/chart_recordings.rs"]
+mod chart_recordings;
+#[path = "../it/chart_registries.rs"]
+mod chart_registries;
+#[path = "../it/chart_repositories.rs"]
+mod chart_repositories;
 mod charts;
 #[path = "../it/git_modules.rs"]
 mod git_modules;

@@ -24,13 +24,13 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A repository of files on loopback, without TLS.
 #[derive(Clone)]
-pub(crate) struct Repository {
+struct Repository {
     address: SocketAddr,
     files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
 }
 
 impl Repository {
-    pub(crate) fn start() -> Self {
+    fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let repository = Self { address: listener.local_addr().unwrap(), files: Arc::default() };
         let files = Arc::clone(&repository.files);
@@ -58,18 +58,8 @@ impl Repository {
         repository
     }
 
-    pub(crate) fn url(&self, path: &str) -> String {
+    fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
-    }
-
-    /// Says what is answered at a path.
-    pub(crate) fn put(&self, path: &str, file: Vec<u8>) {
-        self.files.lock().unwrap().insert(path.to_owned(), file);
-    }
-
-    /// Has nothing any more.
-    pub(crate) fn forget(&self) {
-        self.files.lock().unwrap().clear();
     }
 
     /// Offers the module `web`, a chart with one ConfigMap that says this.
@@ -90,7 +80,7 @@ impl Repository {
     }
 }
 
-pub(crate) fn packed(files: &[(&str, String)]) -> Vec<u8> {
+fn packed(files: &[(&str, String)]) -> Vec<u8> {
     let mut archive =
         tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     for (path, text) in files {

@@ -19,7 +19,10 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
     (
         "b02",
         "a Chart with createDeps for each that is listed",
-        &["b01_b02_a_repository_gets_its_finalizer_its_index_and_the_charts_that_it_lists"],
+        &[
+            "b01_b02_a_repository_gets_its_finalizer_its_index_and_the_charts_that_it_lists",
+            "b02_only_the_index_maps_of_charts_that_are_listed_are_renewed",
+        ],
     ),
     (
         "b03",
@@ -27,6 +30,8 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
         &[
             "b03_b04_b05_b06_b07_versions_of_a_chart_are_kept_beside_each_other",
             "b03_there_is_one_of_each_type_whatever_the_chart_has",
+            "b03_b16_labels_and_annotations_say_what_a_map_is_of_and_nobody_can_change_it",
+            "b01_b03_b11_the_columns_say_group_repository_and_what_is_synced",
         ],
     ),
     (
@@ -69,7 +74,10 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
     (
         "b10",
         "a map that may not be written",
-        &["b10_a_map_that_may_not_be_written_is_a_condition_and_is_tried_again"],
+        &[
+            "b10_a_map_that_may_not_be_written_is_a_condition_and_is_tried_again",
+            "b10_default_values_that_can_not_be_looked_up_are_a_condition",
+        ],
     ),
     (
         "b11",
@@ -79,7 +87,10 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
     (
         "b12",
         "what a chart needs of another Repository, inside a group and outside",
-        &["b11_b12_b13_what_a_chart_needs_is_kept_too"],
+        &[
+            "b11_b12_b13_what_a_chart_needs_is_kept_too",
+            "b12_what_stands_in_for_another_repository_stays_until_that_has_the_chart",
+        ],
     ),
     (
         "b13",
@@ -92,7 +103,10 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
     (
         "b14",
         "what belongs to a Chart or a Repository goes with it",
-        &["b14_what_belongs_to_a_chart_or_a_repository_goes_with_it"],
+        &[
+            "b14_what_belongs_to_a_chart_or_a_repository_goes_with_it",
+            "b14_the_maps_of_a_version_belong_to_all_who_want_it_and_go_with_the_last",
+        ],
     ),
     (
         "b15",
@@ -100,6 +114,7 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
         &[
             "b15_credentials_come_from_a_secret_and_are_told_nowhere",
             "b15_credentials_go_to_their_own_server_only",
+            "b15_the_password_of_a_chart_repository_is_told_nowhere",
         ],
     ),
     (
@@ -142,6 +157,7 @@ const BEHAVIOURS: [(&str, &str, &[&str]); 22] = [
         &[
             "b20_the_steps_of_a_chart_are_told_in_their_order",
             "b20_the_steps_of_a_chart_end_where_it_fails",
+            "b20_each_step_of_a_version_may_be_the_one_at_which_it_fails",
             "b20_each_step_of_a_chart_is_a_line_at_debug",
         ],
     ),

@@ -20,7 +20,6 @@ fn write_module(world: &World, version: &str, repository: &str) {
     world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_dependency_of_a_repository_is_waited_for_and_needs_it_no_more() {
     let world = World::new().await;
     let url = world.repository.url("");
@@ -54,7 +53,6 @@ async fn a_dependency_of_a_repository_is_waited_for_and_needs_it_no_more() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_dependency_may_name_its_repository_and_a_lock_its_version() {
     let world = World::new().await;
     write_module(&world, "~0.1", "catalog://corp");
@@ -66,4 +64,9 @@ async fn a_dependency_may_name_its_repository_and_a_lock_its_version() {
     let operator = world.start().await;
     world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1").await;
     operator.stop().await;
+}
+
+scenarios! {
+    a_dependency_of_a_repository_is_waited_for_and_needs_it_no_more,
+    a_dependency_may_name_its_repository_and_a_lock_its_version,
 }

@@ -19,7 +19,6 @@ fn listing(url: &str, charts: &Value) -> Value {
     json!({"name": "x", "url": url, "charts": charts})
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn repositories_that_hang_delay_no_other() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -39,7 +38,6 @@ async fn repositories_that_hang_delay_no_other() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn repositories_that_hang_delay_no_other_of_their_own_server() {
     let world = World::new().await;
     let all = Repository::plain().await;
@@ -59,7 +57,6 @@ async fn repositories_that_hang_delay_no_other_of_their_own_server() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn of_too_many_charts_the_first_are_kept_and_those_that_are_listed() {
     let world = World::new().await;
     let all = ["alpha", "beta", "gamma"].map(|name| (name, "0.1.0", chart(name, "0.1.0", "", &[])));
@@ -84,7 +81,6 @@ async fn of_too_many_charts_the_first_are_kept_and_those_that_are_listed() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_is_too_large_is_told() {
     let world = World::new().await;
     let operator = started(&world, &[("charts-index-bytes", "1000")]).await;
@@ -97,7 +93,6 @@ async fn an_index_that_is_too_large_is_told() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn names_that_come_to_the_same_are_told_apart() {
     let world = World::new().await;
     let packed =
@@ -131,7 +126,6 @@ async fn names_that_come_to_the_same_are_told_apart() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn all_maps_and_secrets_are_in_the_namespace_of_charts() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -165,7 +159,6 @@ async fn all_maps_and_secrets_are_in_the_namespace_of_charts() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_did_not_change_costs_a_request_and_no_write() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -196,7 +189,6 @@ async fn an_index_that_did_not_change_costs_a_request_and_no_write() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_module_yaml_that_can_not_be_used_fails_its_module_only() {
     let world = World::new().await;
     let named = "chart: {repository: corp, name: alpha, version: '*'}\n";
@@ -219,4 +211,15 @@ async fn a_module_yaml_that_can_not_be_used_fails_its_module_only() {
     let port = operator.port.to_string();
     assert!(program::get(&port, "/healthz").starts_with("HTTP/1.1 200"));
     operator.stop().await;
+}
+
+scenarios! {
+    repositories_that_hang_delay_no_other,
+    repositories_that_hang_delay_no_other_of_their_own_server,
+    of_too_many_charts_the_first_are_kept_and_those_that_are_listed,
+    an_index_that_is_too_large_is_told,
+    names_that_come_to_the_same_are_told_apart,
+    all_maps_and_secrets_are_in_the_namespace_of_charts,
+    an_index_that_did_not_change_costs_a_request_and_no_write,
+    a_module_yaml_that_can_not_be_used_fails_its_module_only,
 }

@@ -30,7 +30,6 @@ async fn remove(world: &World, name: &str) {
     ok(&world.cluster.server, Method::DELETE, &format!("{MAPS}/{name}"), &Value::Null).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_removes_or_replaces_is_written_again_at_once() {
     let world = World::new().await;
     let operator = installed(&world).await;
@@ -82,7 +81,6 @@ async fn what_somebody_removes_or_replaces_is_written_again_at_once() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_module_whose_package_can_not_be_had_is_held_alone() {
     let world = World::new().await;
     let operator = installed(&world).await;
@@ -106,4 +104,9 @@ async fn a_module_whose_package_can_not_be_had_is_held_alone() {
     world.cluster.settled(PACKAGE, |map| !map.is_null()).await;
     server::until("its end", || why().contains("running")).await;
     operator.stop().await;
+}
+
+scenarios! {
+    what_somebody_removes_or_replaces_is_written_again_at_once,
+    a_module_whose_package_can_not_be_had_is_held_alone,
 }

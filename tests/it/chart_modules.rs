@@ -30,7 +30,6 @@ async fn publish_corp(world: &World, charts: &[(&str, &str, Vec<u8>)]) {
     world.apply("Repository", "corp", json!({"name": "corp", "url": url})).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn the_version_and_the_digest_are_on_the_release() {
     let world = World::new().await;
     world.write_module("alpha", "~0.1");
@@ -66,7 +65,6 @@ async fn the_version_and_the_digest_are_on_the_release() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn what_a_module_has_pinned_stays_when_its_archive_is_replaced() {
     let world = World::new().await;
     world.write_module("alpha", "0.1.0");
@@ -110,7 +108,6 @@ async fn what_a_module_has_pinned_stays_when_its_archive_is_replaced() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_held_module_holds_back_neither_main_nor_readyz_and_once_ends_with_1() {
     let world = World::new().await;
     world.write_module("alpha", "~0.1");
@@ -127,7 +124,6 @@ async fn a_held_module_holds_back_neither_main_nor_readyz_and_once_ends_with_1()
     assert_eq!(world.cluster.once().await, Outcome::NotConverged);
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_of_a_source_may_name_its_chart() {
     let world = World::new().await;
     let meta = "id: id-cache\nname: cache\nversion: 1.0.0\ndescription: A test.\ndisplayName: Cache\n";
@@ -200,7 +196,6 @@ async fn outdated_module(world: &World) -> crate::support::in_process::Operator 
     operator
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn people_see_what_is_kept_what_is_offered_and_what_is_newer() {
     let world = World::new().await;
     let operator = outdated_module(&world).await;
@@ -250,7 +245,6 @@ async fn people_see_what_is_kept_what_is_offered_and_what_is_newer() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_shows_what_another_version_would_change_and_writes_nothing() {
     let world = World::new().await;
     let operator = outdated_module(&world).await;
@@ -282,4 +276,13 @@ async fn a_plan_shows_what_another_version_would_change_and_writes_nothing() {
         "{page}"
     );
     operator.stop().await;
+}
+
+scenarios! {
+    the_version_and_the_digest_are_on_the_release,
+    what_a_module_has_pinned_stays_when_its_archive_is_replaced,
+    a_held_module_holds_back_neither_main_nor_readyz_and_once_ends_with_1,
+    a_bundle_of_a_source_may_name_its_chart,
+    people_see_what_is_kept_what_is_offered_and_what_is_newer,
+    a_plan_shows_what_another_version_would_change_and_writes_nothing,
 }

@@ -58,7 +58,6 @@ async fn is_as_recorded(world: &World, place: &str, recorded: &Value) {
     assert_eq!(json!(owners.collect::<Vec<_>>()), recorded["owners"], "{place}: {kind} {name}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b03_b06_b11_b14_maps_labels_owners_and_states_are_those_that_were_recorded() {
     let recorded: Vec<Value> = serde_json::from_str(include_str!("data/chart_catalogue.json")).unwrap();
     assert_eq!(recorded.len(), 2);
@@ -93,4 +92,8 @@ async fn b03_b06_b11_b14_maps_labels_owners_and_states_are_those_that_were_recor
         }
         operator.stop().await;
     }
+}
+
+scenarios! {
+    b03_b06_b11_b14_maps_labels_owners_and_states_are_those_that_were_recorded,
 }

@@ -5,12 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::charts::{World, alpha, condition};
+use crate::support::charts::{MAPS, World, alpha, condition};
 use crate::support::registry::{ARCHIVE, Registry, manifest};
 use crate::support::repository::{Asked, Reply, Repository, digest};
-use crate::support::server::ok;
+use crate::support::server::{get, ok};
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b19_a_module_is_installed_from_a_chart_of_a_registry() {
     let world = World::new().await;
     let module = "chart: {repository: corp, name: alpha, version: '~0.1'}\nvaluesLayout: root\n";
@@ -28,6 +27,15 @@ async fn b19_a_module_is_installed_from_a_chart_of_a_registry() {
     let digest = format!("sha256:{}", digest(&alpha("0.1.1+3")));
     let resolved = json!([{"constraint": "~0.1", "version": "0.1.1+3", "digest": digest}]);
     assert_eq!(chart["status"]["resolved"], resolved);
+    let list = get(&world.cluster.server, MAPS).await.unwrap();
+    for word in ["crds", "default", "tmpl"] {
+        let labels = json!({"yaho.soer3n.dev/chart": "alpha-0.1.1_3", "yaho.soer3n.dev/repo": "corp", "yaho.soer3n.dev/type": word});
+        let mut its = list["items"].as_array().unwrap().iter();
+        let map = its.find(|map| map["metadata"]["labels"] == labels).unwrap();
+        assert_eq!(map["immutable"], true, "{word}");
+        let owners = map["metadata"]["ownerReferences"].as_array().unwrap();
+        assert!(owners.iter().any(|owner| owner["uid"] == chart["metadata"]["uid"]), "{word}: {map}");
+    }
     world.cluster.settled("shown", |map| map["data"]["version"] == "0.1.1+3").await;
     let index = world.map("helm-corp-alpha-index").await.unwrap();
     let versions = STANDARD.decode(index["binaryData"]["versions"].as_str().unwrap()).unwrap();
@@ -63,7 +71,6 @@ async fn write_secret(world: &World) -> String {
 /// What is wrong with a manifest.
 type Change = fn(&mut Value);
 
-#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_chart_in_a_registry_is_told_and_nothing_is_kept() {
     let foreign = |manifest: &mut Value| {
         manifest["config"]["mediaType"] = json!("application/vnd.oci.image.config.v1+json");
@@ -113,7 +120,6 @@ async fn what_is_no_chart_in_a_registry_is_told_and_nothing_is_kept() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_refuses_is_told_and_hinders_no_other_chart() {
     let world = World::new().await;
     let registry = Registry::open(&world.repository);
@@ -160,7 +166,6 @@ async fn a_registry_that_refuses_is_told_and_hinders_no_other_chart() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_had_with_the_password_and_goes_to_the_registry_only() {
     let world = World::new().await;
     let basic = write_secret(&world).await;
@@ -190,7 +195,6 @@ async fn a_token_is_had_with_the_password_and_goes_to_the_registry_only() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_token_may_come_from_another_server_which_gets_the_password_over_tls_only() {
     let world = World::new().await;
     let basic = write_secret(&world).await;
@@ -229,7 +233,6 @@ async fn a_token_may_come_from_another_server_which_gets_the_password_over_tls_o
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_tag_that_is_pushed_again_waits_for_a_person() {
     let world = World::new().await;
     let registry = Registry::open(&world.repository);
@@ -269,7 +272,6 @@ async fn a_tag_that_is_pushed_again_waits_for_a_person() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_version_of_a_registry_is_as_old_as_its_manifest_says() {
     let world = World::new().await;
     let module = "chart: {repository: corp, name: alpha, version: '~0.1', minAge: 72h}\nvaluesLayout: root\n";
@@ -299,7 +301,6 @@ async fn a_version_of_a_registry_is_as_old_as_its_manifest_says() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_wants_an_hour_of_rest_gets_it() {
     let world = World::new().await;
     let registry = Registry::open(&world.repository);
@@ -321,7 +322,31 @@ async fn a_registry_that_wants_an_hour_of_rest_gets_it() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_hangs_delays_no_other_repository() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    let slow = Repository::tls(&["localhost"]).await;
+    let registry = Registry::open(&slow);
+    let authority = format!("{}{}", world.repository.authority, slow.authority);
+    let file = world.cluster.path("both.pem");
+    std::fs::write(&file, authority).unwrap();
+    let file = file.display().to_string();
+    let operator = world.cluster.start(&[("source-allow", "localhost"), ("source-ca", &file)]).await;
+    registry.put("alpha/tags/list?n=1000", Reply::Gated(Vec::new()));
+    for name in ["one", "two", "three"] {
+        let spec =
+            json!({"name": name, "url": registry.url(""), "charts": [{"name": "alpha", "versions": ["*"]}]});
+        world.apply("Repository", name, spec).await;
+    }
+    slow.busy(2).await;
+    let spec = json!({"name": "corp", "url": world.repository.url(""), "charts": [{"name": "alpha", "versions": ["*"]}]});
+    world.apply("Repository", "corp", spec).await;
+    world.synced("Chart", "alpha-corp").await;
+    assert!(slow.in_flight() > 0, "it hangs still");
+    slow.open_gate();
+    operator.stop().await;
+}
+
 async fn a_registry_without_tls_is_asked_while_developing_only() {
     let world = World::new().await;
     let plain = Repository::plain().await;
@@ -338,4 +363,17 @@ async fn a_registry_without_tls_is_asked_while_developing_only() {
     let operator = world.cluster.start(&options).await;
     world.synced("Chart", "alpha-corp").await;
     operator.stop().await;
+}
+
+scenarios! {
+    b19_a_module_is_installed_from_a_chart_of_a_registry,
+    what_is_no_chart_in_a_registry_is_told_and_nothing_is_kept,
+    a_registry_that_refuses_is_told_and_hinders_no_other_chart,
+    a_token_is_had_with_the_password_and_goes_to_the_registry_only,
+    a_token_may_come_from_another_server_which_gets_the_password_over_tls_only,
+    a_tag_that_is_pushed_again_waits_for_a_person,
+    a_version_of_a_registry_is_as_old_as_its_manifest_says,
+    a_registry_that_wants_an_hour_of_rest_gets_it,
+    a_registry_that_hangs_delays_no_other_repository,
+    a_registry_without_tls_is_asked_while_developing_only,
 }

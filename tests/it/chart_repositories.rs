@@ -1,4 +1,5 @@
-//! Charts from repositories, end to end: objects are applied, and maps, packages and modules follow.
+//! Charts from repositories, end to end: objects are applied, and maps, packages and modules follow. As all scenarios, they run on
+//! the API server in this process, and in `tests/cluster` on a real one.
 
 use std::cell::RefCell;
 
@@ -31,7 +32,6 @@ async fn package(world: &World, name: &str) -> Vec<u8> {
     bytes
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b01_b02_a_repository_keeps_lists_of_versions_and_makes_charts() {
     let world = World::new().await;
     let url = world.repository.url("");
@@ -59,7 +59,6 @@ async fn b01_b02_a_repository_keeps_lists_of_versions_and_makes_charts() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b03_b04_b05_b06_b07_versions_of_a_chart_are_kept_beside_each_other() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.1.1", alpha("0.1.1"))]);
@@ -118,7 +117,6 @@ async fn b03_b04_b05_b06_b07_versions_of_a_chart_are_kept_beside_each_other() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b08_a_chart_before_its_repository_is_synced_when_that_comes() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -134,7 +132,6 @@ async fn b08_a_chart_before_its_repository_is_synced_when_that_comes() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b09_an_archive_that_can_not_be_used_is_a_condition_and_leaves_nothing() {
     let world = World::new().await;
     let good = alpha("0.1.0");
@@ -166,7 +163,6 @@ async fn b09_an_archive_that_can_not_be_used_is_a_condition_and_leaves_nothing()
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_can_not_be_used_is_a_condition_and_the_maps_stay() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -200,7 +196,6 @@ async fn an_index_that_can_not_be_used_is_a_condition_and_the_maps_stay() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b11_b12_b13_what_a_chart_needs_is_kept_too() {
     let world = World::new().await;
     let [own, extra] = ["/own", "/extra"].map(|directory| world.repository.url(directory));
@@ -235,7 +230,6 @@ async fn b11_b12_b13_what_a_chart_needs_is_kept_too() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn charts_that_need_each_other_are_named() {
     let world = World::new().await;
     let url = world.repository.url("");
@@ -259,7 +253,6 @@ async fn charts_that_need_each_other_are_named() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b15_credentials_come_from_a_secret_and_are_told_nowhere() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -288,7 +281,6 @@ async fn b15_credentials_come_from_a_secret_and_are_told_nowhere() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b16_what_is_odd_or_large_is_kept_whole() {
     let world = World::new().await;
     let [one, two, three] = [1, 2, 3].map(noise);
@@ -338,7 +330,6 @@ async fn b16_what_is_odd_or_large_is_kept_whole() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b17_an_archive_that_was_published_again_waits_for_a_person() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -367,7 +358,6 @@ async fn b17_an_archive_that_was_published_again_waits_for_a_person() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b18_b21_a_module_is_held_until_its_chart_comes_and_needs_no_repository_afterwards() {
     let world = World::new().await;
     world.write_module("alpha", "~0.1");
@@ -406,7 +396,6 @@ async fn b18_b21_a_module_is_held_until_its_chart_comes_and_needs_no_repository_
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn a_module_stays_with_its_version_until_its_constraint_changes() {
     let world = World::new().await;
     world.write_module("alpha", "~0.1");
@@ -426,7 +415,6 @@ async fn a_module_stays_with_its_version_until_its_constraint_changes() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn b14_what_belongs_to_a_chart_or_a_repository_goes_with_it() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -446,7 +434,6 @@ async fn b14_what_belongs_to_a_chart_or_a_repository_goes_with_it() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn kinds_that_are_installed_later_are_noticed_and_a_restart_fetches_and_writes_nothing() {
     let world = World::without_kinds().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
@@ -475,4 +462,21 @@ async fn kinds_that_are_installed_later_are_noticed_and_a_restart_fetches_and_wr
     assert_eq!(*asked.borrow(), [("/index.yaml".to_owned(), 304)]);
     operator.stop().await;
     assert_eq!(versions().await, before);
+}
+
+scenarios! {
+    b01_b02_a_repository_keeps_lists_of_versions_and_makes_charts,
+    b03_b04_b05_b06_b07_versions_of_a_chart_are_kept_beside_each_other,
+    b08_a_chart_before_its_repository_is_synced_when_that_comes,
+    b09_an_archive_that_can_not_be_used_is_a_condition_and_leaves_nothing,
+    an_index_that_can_not_be_used_is_a_condition_and_the_maps_stay,
+    b11_b12_b13_what_a_chart_needs_is_kept_too,
+    charts_that_need_each_other_are_named,
+    b15_credentials_come_from_a_secret_and_are_told_nowhere,
+    b16_what_is_odd_or_large_is_kept_whole,
+    b17_an_archive_that_was_published_again_waits_for_a_person,
+    b18_b21_a_module_is_held_until_its_chart_comes_and_needs_no_repository_afterwards,
+    a_module_stays_with_its_version_until_its_constraint_changes,
+    b14_what_belongs_to_a_chart_or_a_repository_goes_with_it,
+    kinds_that_are_installed_later_are_noticed_and_a_restart_fetches_and_writes_nothing,
 }

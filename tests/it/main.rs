@@ -33,6 +33,7 @@ mod chart_kills;
 mod chart_limits;
 mod chart_losses;
 mod chart_modules;
+mod chart_objects;
 mod chart_outcomes;
 mod chart_peers;
 mod chart_recordings;

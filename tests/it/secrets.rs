@@ -6,13 +6,16 @@ use std::fmt::Write as _;
 use addon_operator::telemetry::log;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::Method;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use crate::support::charts::{MAPS, World, alpha};
 use crate::support::in_process::{Cluster, Operator};
-use crate::support::server::get;
+use crate::support::repository::{Reply, digest};
+use crate::support::server::{get, ok};
 
 /// How many values each module has.
 const VALUES: usize = 16;
@@ -226,4 +229,49 @@ async fn slip_03_no_log_page_route_event_or_metric_quotes_a_value() {
         check(what, text, &new);
     }
     operator.stop().await;
+}
+
+#[tokio::test]
+async fn b15_the_password_of_a_chart_repository_is_told_nowhere() {
+    let (captured, heard) = log::capture();
+    let _log = tracing::subscriber::set_default(captured);
+    let passwords = [values(4).remove(0), values(5).remove(0)];
+    let world = World::new().await;
+    world.write_module("alpha", "*");
+    let packed = alpha("0.1.0");
+    let entry = json!({"version": "0.1.0", "urls": ["alpha-0.1.0.tgz"], "digest": digest(&packed)});
+    let index = json!({"entries": {"alpha": [entry]}}).to_string().into_bytes();
+    let wanted = format!("Basic {}", STANDARD.encode(format!("user:{}", passwords[1])));
+    for (path, file) in [("/index.yaml", index), ("/alpha-0.1.0.tgz", packed)] {
+        let guarded = Box::new(Reply::File(file));
+        world.repository.put(path, Reply::Guarded(wanted.clone(), "Basic realm=\"x\"".to_owned(), guarded));
+    }
+    let secrets = "/api/v1/namespaces/ops/secrets";
+    let secret = |password: &str| json!({"metadata": {"name": "auth"}, "stringData": {"user": "user", "password": password}});
+    ok(&world.cluster.server, Method::POST, secrets, &secret(&passwords[0])).await;
+    let operator = world.start().await;
+    let spec = json!({"name": "corp", "url": world.repository.url(""), "authSecret": "auth"});
+    world.apply("Repository", "corp", spec).await;
+    let said = world.failed("Repository", "corp", "fetchIndexFailed").await;
+    assert!(said.contains("401"), "{said}");
+    let mut all = public(&world.cluster, &operator).await;
+    let right = format!("{secrets}/auth");
+    ok(&world.cluster.server, Method::PATCH, &right, &secret(&passwords[1])).await;
+    world.annotate("Repository", "corp", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.cluster.settled("shown", |map| map["data"]["says"] == "hello").await;
+    all.push_str(&public(&world.cluster, &operator).await);
+    for path in [
+        MAPS,
+        "/api/v1/namespaces/default/events",
+        "/apis/yaho.soer3n.dev/v1alpha1/charts",
+        "/apis/yaho.soer3n.dev/v1alpha1/repositories",
+    ] {
+        let _ = writeln!(all, "{path}: {}", get(&world.cluster.server, path).await.unwrap());
+    }
+    operator.stop().await;
+    let logged = heard.lines().join("\n");
+    assert!(logged.contains("Repository corp is not synced") && all.contains("401"), "{logged}");
+    for (what, text) in [("log", &logged), ("all", &all)] {
+        check(what, text, &passwords);
+    }
 }

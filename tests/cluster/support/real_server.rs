@@ -14,15 +14,21 @@ use tower::Service;
 
 use super::DEADLINE;
 
-const GROUP: &str = "/apis/addons.kyma-project.io/v1alpha1";
+/// The kinds of the operator whose objects have finalizers.
+const HELD: [(&str, &str); 3] = [
+    ("/apis/addons.kyma-project.io/v1alpha1", "clusteraddonsconfigurations"),
+    ("/apis/addons.kyma-project.io/v1alpha1", "addonsconfigurations"),
+    ("/apis/yaho.soer3n.dev/v1alpha1", "repositories"),
+];
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// What scenarios make, all of which is deleted before each.
-const NAMESPACES: [&str; 6] = ["ops", "shop", "red", "blue", "a", "b"];
+const NAMESPACES: [&str; 7] = ["ops", "shop", "red", "blue", "a", "b", "helm"];
 
-/// A kind of theirs, beside those of the operator.
+/// Kinds of theirs, beside those of the operator.
 const KIND: &str = "tabs.example.com";
+const KIND_OF_A_CHART: &str = "widgets.example.io";
 
 /// Who has to say that a cluster may lose what scenarios would find in their way.
 const CONSENT: &str = "DISPOSABLE_CLUSTER";
@@ -108,19 +114,19 @@ impl ApiServer {
         }
         let none = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
         self.send(Method::PATCH, &format!("{DEFINITIONS}/{KIND}"), &none).await;
-        for plural in ["clusteraddonsconfigurations", "addonsconfigurations"] {
-            let (_, list) = self.send(Method::GET, &format!("{GROUP}/{plural}"), &Value::Null).await;
+        for (group, plural) in HELD {
+            let (_, list) = self.send(Method::GET, &format!("{group}/{plural}"), &Value::Null).await;
             for object in list["items"].as_array().into_iter().flatten() {
                 let name = object["metadata"]["name"].as_str().unwrap();
                 let namespace = object["metadata"]["namespace"].as_str();
                 let within = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
                 let free = json!({"metadata": {"finalizers": null}});
-                self.send(Method::PATCH, &format!("{GROUP}/{within}{plural}/{name}"), &free).await;
+                self.send(Method::PATCH, &format!("{group}/{within}{plural}/{name}"), &free).await;
             }
         }
         let own = crds().unwrap();
         let own = own.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
-        let kinds = own.chain([KIND]).map(|name| format!("{DEFINITIONS}/{name}"));
+        let kinds = own.chain([KIND, KIND_OF_A_CHART]).map(|name| format!("{DEFINITIONS}/{name}"));
         let namespaces = NAMESPACES.map(|name| format!("/api/v1/namespaces/{name}"));
         // A scenario writes it beside its namespaces.
         let beside = ["/api/v1/namespaces/default/configmaps/b".to_owned()];
@@ -128,6 +134,8 @@ impl ApiServer {
         for path in &all {
             self.send(Method::DELETE, path, &Value::Null).await;
         }
+        // Events about objects without a namespace are in this one.
+        self.send(Method::DELETE, "/api/v1/namespaces/default/events", &Value::Null).await;
         let begun = Instant::now();
         for path in &all {
             while self.send(Method::GET, path, &Value::Null).await.0 != 404 {

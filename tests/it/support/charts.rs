@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::in_process::{Cluster, Operator};
 use super::repository::{Packed, Reply, Repository, digest};
-use super::server::{get, ok};
+use super::server::{get, ok, until_asked};
 
 const API: &str = "/apis/yaho.soer3n.dev/v1alpha1";
 pub(crate) const MAPS: &str = "/api/v1/namespaces/ops/configmaps";
@@ -68,6 +68,10 @@ impl World {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         for crd in crds().unwrap() {
             ok(&self.cluster.server, Method::POST, path, &crd).await;
+        }
+        for plural in ["charts", "repogroups", "repositories"] {
+            let path = format!("{API}/{plural}");
+            until_asked(plural, async || get(&self.cluster.server, &path).await.is_some()).await;
         }
     }
 
