@@ -6,9 +6,9 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::files::{copied, copied_of, copy, root, tracked_below, write};
+use crate::support::files::{LONG_EXAMPLE, copied, copied_of, copy, root, tracked_below, write};
 
-const EXAMPLE: &str = "examples/300-hypershift";
+const EXAMPLE: &str = LONG_EXAMPLE;
 const OPERATOR: &str = env!("CARGO_BIN_EXE_addon-operator");
 const SMALL: &str = "examples/306-small-controllers";
 
@@ -16,6 +16,20 @@ const SMALL: &str = "examples/306-small-controllers";
 fn live(name: &str) {
     let place = copied(EXAMPLE);
     pass(&place, &[EXAMPLE, "--only", name], "1 test, 0 failed");
+}
+
+/// Makes a test of each life: its name, and what the name of the life in the file of the example has in it.
+macro_rules! lives {
+    ($($test:ident = $name:literal,)+) => {
+        const LIVES: &[&str] = &[$($name),+];
+
+        $(
+            #[test]
+            fn $test() {
+                live($name);
+            }
+        )+
+    };
 }
 
 /// Returns the scripts below a directory.
@@ -93,129 +107,42 @@ fn slip_18b_a_hook_and_a_test_that_somebody_drops_into_an_example_are_not_run() 
     pass(&copied_of(repository.path(), SMALL), &[SMALL], "5 tests, 0 failed");
 }
 
-#[test]
-fn c01_the_objects_of_a_cluster_come_in_the_order_of_its_flowchart() {
-    live("c01");
+lives! {
+    c01_the_objects_of_a_cluster_come_in_the_order_of_its_flowchart = "c01",
+    c02_without_initial_nodes_there_is_no_pool = "c02",
+    c03_the_infrastructure_waits_for_its_control_plane = "c03",
+    c04_a_control_plane_says_which_component_it_waits_for = "c04",
+    c05_a_cluster_becomes_ready = "c05",
+    c06_owners_are_those_of_the_resource_dependency_diagram = "c06",
+    c07_another_release_rolls_the_control_plane_out = "c07 another release",
+    c07_what_follows_its_cluster_is_kept_in_step_and_what_is_made_once_is_left_alone = "c07 what follows",
+    c07_a_control_plane_of_another_release_than_its_operator_is_left_alone = "c07 a control plane of another release",
+    c08_pools_grow_and_change_their_machines = "c08",
+    c09_a_pool_goes_when_its_last_machine_is_gone = "c09",
+    c10_a_cluster_goes_in_order_and_a_machine_that_is_held_holds_up_all = "c10",
+    c11_what_people_delete_or_edit_is_as_it_was = "c11",
+    c13_a_cluster_that_is_stuck_holds_up_no_other_one = "c13",
+    c14_nothing_is_written_for_a_cluster_that_is_paused = "c14",
+    c16_without_the_simulation_there_are_no_machines = "c16 without the simulation",
+    c16_a_module_is_off_where_what_it_needs_is_off = "c16 where the module",
+    what_is_wrong_with_a_hosted_cluster_is_said_on_it = "what is wrong",
+    of_two_clusters_with_one_infra_id_the_later_waits = "one infraID",
+    of_two_clusters_with_one_namespace_the_later_waits = "one namespace of a control plane",
+    a_namespace_that_somebody_deletes_comes_back = "a namespace that somebody deletes",
+    a_cluster_may_be_deleted_in_the_middle_of_its_creation = "in the middle of its creation",
+    fewer_than_no_machines_are_refused_and_a_pool_waits_for_its_cluster = "fewer than no machines",
+    a_control_plane_that_is_edited_by_hand_is_as_its_cluster_says_again = "edited by hand",
+    a_cluster_is_paused_until_a_time = "paused until a time",
 }
 
 #[test]
-fn c02_without_initial_nodes_there_is_no_pool() {
-    live("c02");
-}
-
-#[test]
-fn c03_the_infrastructure_waits_for_its_control_plane() {
-    live("c03");
-}
-
-#[test]
-fn c04_a_control_plane_says_which_component_it_waits_for() {
-    live("c04");
-}
-
-#[test]
-fn c05_a_cluster_becomes_ready() {
-    live("c05");
-}
-
-#[test]
-fn c06_owners_are_those_of_the_resource_dependency_diagram() {
-    live("c06");
-}
-
-#[test]
-fn c07_another_release_rolls_the_control_plane_out() {
-    live("c07 another release");
-}
-
-#[test]
-fn c07_what_follows_its_cluster_is_kept_in_step_and_what_is_made_once_is_left_alone() {
-    live("c07 what follows");
-}
-
-#[test]
-fn c07_a_control_plane_of_another_release_than_its_operator_is_left_alone() {
-    live("c07 a control plane of another release");
-}
-
-#[test]
-fn c08_pools_grow_and_change_their_machines() {
-    live("c08");
-}
-
-#[test]
-fn c09_a_pool_goes_when_its_last_machine_is_gone() {
-    live("c09");
-}
-
-#[test]
-fn c10_a_cluster_goes_in_order_and_a_machine_that_is_held_holds_up_all() {
-    live("c10");
-}
-
-#[test]
-fn c11_what_people_delete_or_edit_is_as_it_was() {
-    live("c11");
-}
-
-#[test]
-fn c13_a_cluster_that_is_stuck_holds_up_no_other_one() {
-    live("c13");
-}
-
-#[test]
-fn c14_nothing_is_written_for_a_cluster_that_is_paused() {
-    live("c14");
-}
-
-#[test]
-fn c16_without_the_simulation_there_are_no_machines() {
-    live("c16 without the simulation");
-}
-
-#[test]
-fn c16_a_module_is_off_where_what_it_needs_is_off() {
-    live("c16 where the module");
-}
-
-#[test]
-fn what_is_wrong_with_a_hosted_cluster_is_said_on_it() {
-    live("what is wrong");
-}
-
-#[test]
-fn of_two_clusters_with_one_infra_id_the_later_waits() {
-    live("one infraID");
-}
-
-#[test]
-fn of_two_clusters_with_one_namespace_the_later_waits() {
-    live("one namespace of a control plane");
-}
-
-#[test]
-fn a_namespace_that_somebody_deletes_comes_back() {
-    live("a namespace that somebody deletes");
-}
-
-#[test]
-fn a_cluster_may_be_deleted_in_the_middle_of_its_creation() {
-    live("in the middle of its creation");
-}
-
-#[test]
-fn fewer_than_no_machines_are_refused_and_a_pool_waits_for_its_cluster() {
-    live("fewer than no machines");
-}
-
-#[test]
-fn a_control_plane_that_is_edited_by_hand_is_as_its_cluster_says_again() {
-    live("edited by hand");
-}
-
-#[test]
-fn a_cluster_is_paused_until_a_time() {
-    live("paused until a time");
+fn each_life_in_the_file_of_the_example_has_a_test_of_its_own() {
+    let text = fs::read_to_string(root().join(EXAMPLE).join("hypershift.test.yaml")).unwrap();
+    let lives: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("- name: ")).collect();
+    assert!(lives.len() > 20, "{lives:?}");
+    let tests = |life: &&&str| LIVES.iter().filter(|name| life.contains(**name)).count();
+    let others: Vec<&&str> = lives.iter().filter(|life| tests(life) != 1).collect();
+    assert_eq!(others, Vec::<&&str>::new(), "no test, or several");
 }
 
 /// Returns the lines of bash and jq of a hook, with those of the libraries that it includes: not its configuration, which is YAML, and

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use addon_operator::load::LoadOptions;
 
+/// The example whose tests take nine tenths of the time that those of all samples and examples take.
+pub(crate) const LONG_EXAMPLE: &str = "examples/300-hypershift";
+
 /// Returns the directory of this repository.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
