@@ -20,6 +20,7 @@ mod orphans;
 pub mod python;
 mod run;
 mod streams;
+pub mod usage;
 mod wait;
 
 pub use chroot::{Chroot, ChrootError, Chroots};

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Effect, HookEnd, HookId, Notice, ReleaseAction, Scope, Usage};
-use prometheus::TextEncoder;
 use prometheus::core::Desc;
 
 use super::family::{Counter, Family, Gauge, Histogram, Pieces, Sample, Shown};
+use super::process_metrics;
 use crate::cluster::RequestObservation;
 use crate::lasting_task;
+use crate::process::usage;
 
 /// How often the reference operator increments its live ticks, in seconds.
 const TICK: u64 = 10;
@@ -194,6 +195,8 @@ pub(super) struct Exposition {
     families: Arc<[Arc<dyn Shown>]>,
     described: Vec<Description>,
     started: Instant,
+    /// When the process was started, in seconds since 1970.
+    started_at: Option<f64>,
     prefix: String,
 }
 
@@ -306,7 +309,10 @@ impl Exposition {
         described.sort_by(|a, b| a.name.cmp(&b.name));
         families.sort_by(|a, b| a.name().cmp(b.name()));
         let families = families.into();
-        Ok((Self { families, described, started: Instant::now(), prefix: prefix.to_owned() }, metrics))
+        // It does not change, and is not read at each scrape.
+        let started_at = usage::started_at().ok();
+        let prefix = prefix.to_owned();
+        Ok((Self { families, described, started: Instant::now(), started_at, prefix }, metrics))
     }
 
     /// Returns the descriptions of all metrics by name.
@@ -316,12 +322,9 @@ impl Exposition {
 
     /// Returns all metrics in the text format of Prometheus, in pieces that are made one after the other.
     pub(super) fn pieces(&self) -> impl Iterator<Item = String> + Send + use<> {
-        let (started, prefix) = (self.started, self.prefix.clone());
+        let (started, started_at, prefix) = (self.started, self.started_at, self.prefix.clone());
         let rest = move || {
-            let mut text = String::new();
-            if TextEncoder::new().encode_utf8(&prometheus::gather(), &mut text).is_err() {
-                text.clear();
-            }
+            let mut text = process_metrics::text(started_at);
             // Computed at each scrape: a timer would wake an idle operator for nothing.
             for (name, help, count) in computed(&prefix, started.elapsed()) {
                 let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n");

@@ -6,6 +6,7 @@ mod family;
 mod gauges;
 pub mod log;
 mod metrics;
+mod process_metrics;
 mod progress;
 pub mod progress_bar;
 mod task_log;
