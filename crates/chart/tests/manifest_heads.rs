@@ -11,7 +11,19 @@ use std::path::Path;
 use chart::manifest::{self, Head, Heads, Text};
 use chart::warnings::Warnings;
 
-/// Returns the documents that Helm printed for the golden charts.
+/// Documents with values over several lines, with quotes in quotes, with keys in quotes, and with JSON.
+const WRITTEN: &[&str] = &[
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    one: some words that\n      go on\n      and on\n    \
+     two: \"x\"\n  labels: {\"a\":\"b\",\"c\":1}\ndata:\n  \"k 1\": v\n  text: plain words\n    that go on\n  list:\n  - one two\n    \
+     three\n  - \"q\\nr \\\"s\\\" \\u003c\"\n  - {a: b,c: [1,2]}\n",
+    "\"apiVersion\": \"v1\"\n\"kind\": \"Secret\"\n\"metadata\":\n  \"name\": \"x\"\n  \"annotations\":\n    \
+     \"helm.sh/hook\": \"post-install\"\n'data':\n  \"a\": 'b'\n",
+    "kind: A\nmetadata:\n  name: b\n  annotations:\n    y: \"1\"\n    0x1f: a\n",
+    "kind: A\nmetadata:\n  name: b\n    c\n",
+    "kind: A\nmetadata:\n  name: \"b\\\"c\"\n  annotations:\n    d: \"e\\tf\"\n",
+];
+
+/// Returns the documents that Helm printed for the golden charts, and those above.
 fn documents() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/render");
     let mut documents = Vec::new();
@@ -20,6 +32,7 @@ fn documents() -> Vec<String> {
         let text = String::from_utf8_lossy(&text).into_owned();
         documents.extend(manifest::split(&text).into_iter().map(str::to_owned));
     }
+    documents.extend(WRITTEN.iter().map(|document| document.trim().to_owned()));
     documents
 }
 
@@ -57,9 +70,77 @@ fn heads_are_those_that_a_parser_reads() {
 
 /// Indicators and scalars that are put into documents to break them.
 const PARTS: &[&str] = &[
-    "\n", " ", "  ", "- ", "-", ":", ": ", "#", " #", "\"", "'", "|", ">", "{", "}", "[", "]", "&a ", "*a",
-    "!t ", "a: b\n", "null", "true", "5", "1e400", ".inf", "~", "\t", "é", "? ", "%", "@", "`", ",", "<<: ",
-    "---", "...", "- - ",
+    "\n",
+    " ",
+    "  ",
+    "- ",
+    "-",
+    ":",
+    ": ",
+    "#",
+    " #",
+    "\"",
+    "'",
+    "|",
+    ">",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "!t ",
+    "a: b\n",
+    "null",
+    "true",
+    "5",
+    "1e400",
+    ".inf",
+    "~",
+    "\t",
+    "é",
+    "? ",
+    "%",
+    "@",
+    "`",
+    ",",
+    "<<: ",
+    "---",
+    "...",
+    "- - ",
+    "\\",
+    "\\\"",
+    "\\n",
+    "\\u0041",
+    "\\ud800",
+    "\\u00",
+    "\\x41",
+    "\\/",
+    "\"a\": ",
+    "\"a\":",
+    "'a': ",
+    "\"<<\": ",
+    "\"\": ",
+    "\n    more",
+    "\n      more words",
+    "\n  more",
+    "\n\n    x",
+    "\n# c\n    d",
+    "{\"a\":1,\"b\":[1,2]}",
+    "[1,2]",
+    "{a: 1,b: 2}",
+    "''",
+    "\"x\\\"y\"",
+    "'it''s'",
+    "{\"a\" : 1}",
+    "{'a':b}",
+    "[-1]",
+    "\n    x: y",
+    "\n    - z",
+    "\"null\": ",
+    "null: ",
+    "y: ",
+    "  - plain\n    cont\n",
 ];
 
 /// Lines that are put into them.
@@ -75,7 +156,8 @@ fn broken_documents_are_refused_as_a_parser_refuses_them() {
         usize::try_from(state >> 33).unwrap() % limit
     };
     for document in documents().iter().filter(|document| document.len() < 600) {
-        for _ in 0..40 {
+        let is_written = WRITTEN.iter().any(|written| written.trim() == document.as_str());
+        for _ in 0..if is_written { 2_000 } else { 40 } {
             let mut changed = document.clone();
             for _ in 0..=below(3) {
                 let mut at = below(changed.len() + 1);

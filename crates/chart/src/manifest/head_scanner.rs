@@ -27,6 +27,7 @@ pub(super) fn scan(document: &str) -> Option<Head> {
         stack: Vec::new(),
         waits: true,
         block: None,
+        plain: None,
         place: Vec::new(),
         seen: 0,
         head: Head::default(),
@@ -64,6 +65,8 @@ struct Reader<'t> {
     /// The last entry has no value yet.
     waits: bool,
     block: Option<Block>,
+    /// The line before ended with a value without quotes, which may go on: whether it is in the head.
+    plain: Option<bool>,
     /// The keys of the open mappings, but for those in lists.
     place: Vec<(usize, &'t str)>,
     /// Which parts of the head were there.
@@ -74,8 +77,12 @@ struct Reader<'t> {
 /// What stands behind a key or a dash.
 enum Scalar<'t> {
     None,
-    /// A text, whatever it looks like.
-    Text(&'t str),
+    /// A text between quotes, as it stands there.
+    Quoted(&'t str),
+    /// A text between quotes with parts that stand for others.
+    Escaped,
+    /// A text without quotes.
+    Plain(&'t str),
     /// A number, or a word with a meaning of its own.
     Other,
     /// A mapping or a list in brackets, which may be empty.
@@ -91,9 +98,31 @@ impl<'t> Reader<'t> {
             return Some(());
         }
         if text.is_empty() || text.starts_with('#') {
+            self.plain = None;
+            return Some(());
+        }
+        if self.goes_on(text, indent)? {
             return Some(());
         }
         self.entries(text, indent)
+    }
+
+    /// Reports whether a line belongs to the value without quotes of the line before.
+    fn goes_on(&mut self, text: &str, indent: usize) -> Option<bool> {
+        let (Some(is_of_head), Some(top)) = (self.plain, self.stack.last()) else { return Some(false) };
+        if indent <= top.column {
+            return Some(false);
+        }
+        if has_indicator(text) || !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            return None;
+        }
+        if is_of_head {
+            let Some([(_, "metadata"), (_, "annotations"), (_, key)]) = self.path() else { return None };
+            let value = self.head.annotations.get_mut(*key)?;
+            value.push(' ');
+            value.push_str(text.trim_end_matches(' '));
+        }
+        Some(true)
     }
 
     /// Reports whether a line belongs to the open block of text.
@@ -116,6 +145,7 @@ impl<'t> Reader<'t> {
     }
 
     fn entries(&mut self, mut text: &'t str, mut column: usize) -> Option<()> {
+        self.plain = None;
         let mut is_inner = false;
         while let Some(rest) = text.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '))
         {
@@ -135,14 +165,14 @@ impl<'t> Reader<'t> {
                 return None;
             }
             let scalar = scalar(text)?;
-            self.value(&scalar, column.saturating_sub(1));
+            self.value(&scalar, column.saturating_sub(1), false);
             return Some(());
         };
         self.enter(column, false, is_inner)?;
         self.name(key, column)?;
         let scalar = scalar(rest)?;
-        self.keep(&scalar)?;
-        self.value(&scalar, column);
+        let is_of_head = self.keep(&scalar)?;
+        self.value(&scalar, column, is_of_head);
         Some(())
     }
 
@@ -216,30 +246,39 @@ impl<'t> Reader<'t> {
         is_plain.then_some(self.place.as_slice())
     }
 
-    /// Takes the value of the last key into the head, if it belongs there.
-    fn keep(&mut self, scalar: &Scalar<'t>) -> Option<()> {
-        let Some(path) = self.path() else { return Some(()) };
+    /// Takes the value of the last key into the head, if it belongs there. Returns whether it does.
+    fn keep(&mut self, scalar: &Scalar<'t>) -> Option<bool> {
+        let Some(path) = self.path() else { return Some(false) };
         let (slot, text) = match (path, scalar) {
-            ([(_, "apiVersion")], Scalar::Text(text)) => (&mut self.head.api_version, text),
-            ([(_, "kind")], Scalar::Text(text)) => (&mut self.head.kind, text),
-            ([(_, "metadata"), (_, "name")], Scalar::Text(text)) => (&mut self.head.name, text),
-            ([(_, "metadata"), (_, "annotations"), (_, key)], Scalar::Text(text)) => {
+            ([(_, "apiVersion")], Scalar::Quoted(text) | Scalar::Plain(text)) => {
+                (&mut self.head.api_version, text)
+            }
+            ([(_, "kind")], Scalar::Quoted(text) | Scalar::Plain(text)) => (&mut self.head.kind, text),
+            ([(_, "metadata"), (_, "name")], Scalar::Quoted(text) | Scalar::Plain(text)) => {
+                (&mut self.head.name, text)
+            }
+            ([(_, "metadata"), (_, "annotations"), (_, key)], Scalar::Quoted(text) | Scalar::Plain(text)) => {
+                // A word or a number as a key is what it means.
+                if has_meaning(key) || !key.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                    return None;
+                }
                 (self.head.annotations.entry((*key).to_owned()).or_default(), text)
             }
-            ([(_, "metadata")] | [(_, "metadata"), (_, "annotations")], Scalar::None) => return Some(()),
+            ([(_, "metadata")] | [(_, "metadata"), (_, "annotations")], Scalar::None) => return Some(false),
             ([(_, "apiVersion" | "kind" | "metadata"), ..], _) if !matches!(path, [(_, "metadata"), (_, other), ..] if !matches!(*other, "name" | "annotations")) =>
             {
                 return None;
             }
-            _ => return Some(()),
+            _ => return Some(false),
         };
         (*text).clone_into(slot);
-        Some(())
+        Some(true)
     }
 
     /// Notes what stands behind a key or dash; `column` is that of the entry.
-    fn value(&mut self, scalar: &Scalar<'t>, column: usize) {
+    fn value(&mut self, scalar: &Scalar<'t>, column: usize, is_of_head: bool) {
         self.waits = matches!(scalar, Scalar::None);
+        self.plain = matches!(scalar, Scalar::Plain(_) | Scalar::Other).then_some(is_of_head);
         if matches!(scalar, Scalar::Block) {
             let outer = self.stack.last().map_or(column, |level| level.column);
             self.block = Some(Block { outer, inner: None });
@@ -249,14 +288,25 @@ impl<'t> Reader<'t> {
 
 /// Splits a line into its key and what stands behind the colon.
 fn split_key(text: &str) -> Option<(&str, &str)> {
-    let end = text.bytes().position(|byte| !is_of_word(char::from(byte)))?;
-    let (key, rest) = text.split_at_checked(end)?;
+    let (key, rest) = if text.starts_with(['"', '\'']) {
+        quoted_key(text)?
+    } else {
+        let end = text.bytes().position(|byte| !is_of_word(char::from(byte)))?;
+        let (key, rest) = text.split_at_checked(end)?;
+        let first = key.chars().next()?;
+        let is_number = !first.is_ascii_alphabetic() && key.len() > MAX_NUMBER;
+        let is_null = key.eq_ignore_ascii_case("null");
+        (first != '-' && first != '.' && !is_number && !is_null).then_some((key, rest))?
+    };
     let rest = rest.strip_prefix(':').filter(|rest| rest.is_empty() || rest.starts_with(' '))?;
-    let first = key.chars().next()?;
-    let is_number = !first.is_ascii_alphabetic() && key.len() > MAX_NUMBER;
-    let is_null = key.eq_ignore_ascii_case("null");
-    (first != '-' && first != '.' && key.len() <= MAX_KEY && !is_number && !is_null)
-        .then_some((key, rest.trim_matches(' ')))
+    (key.len() <= MAX_KEY).then_some((key, rest.trim_matches(' ')))
+}
+
+/// Splits a key between quotes from what follows it.
+fn quoted_key(text: &str) -> Option<(&str, &str)> {
+    let (_, rest, is_escaped) = quoted(text)?;
+    let key = text.get(1..text.len() - rest.len() - 1)?;
+    (!is_escaped && !key.is_empty() && key.len() <= MAX_KEY && key != "<<").then_some((key, rest))
 }
 
 /// Reports whether `pair` stands in `text`. For texts as short as these, the search of the
@@ -265,21 +315,31 @@ fn has_pair(text: &str, pair: [u8; 2]) -> bool {
     text.as_bytes().windows(2).any(|window| window == pair)
 }
 
+/// Reports whether something in a text without quotes may end it, or make a key of it.
+fn has_indicator(text: &str) -> bool {
+    text.ends_with(':') || has_pair(text, *b": ") || has_pair(text, *b" #")
+}
+
+/// Reports whether a text is a word with a meaning of its own.
+fn has_meaning(text: &str) -> bool {
+    const WORDS: [&str; 9] = ["y", "yes", "n", "no", "true", "false", "on", "off", "null"];
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
 /// Returns what a value is, if that is sure.
 fn scalar(text: &str) -> Option<Scalar<'_>> {
     let text = text.trim_matches(' ');
     let Some(first) = text.chars().next() else { return Some(Scalar::None) };
     match first {
-        '"' => quoted(text, '"').filter(|inner| !inner.contains('\\')).map(Scalar::Text),
-        '\'' => quoted(text, '\'').map(Scalar::Text),
+        '"' | '\'' => match quoted(text)? {
+            (_, "", true) => Some(Scalar::Escaped),
+            (inner, "", false) => Some(Scalar::Quoted(inner)),
+            _ => None,
+        },
         '{' | '[' => flow(text, 0).filter(|rest| rest.is_empty()).map(|_| Scalar::Collection),
         '|' | '>' => matches!(text, "|" | "|-" | "|+" | ">" | ">-" | ">+").then_some(Scalar::Block),
-        _ if text.ends_with(':') || has_pair(text, *b": ") || has_pair(text, *b" #") => None,
-        'a'..='z' | 'A'..='Z' => {
-            const WORDS: [&str; 9] = ["y", "yes", "n", "no", "true", "false", "on", "off", "null"];
-            let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
-            Some(if is_word { Scalar::Other } else { Scalar::Text(text) })
-        }
+        _ if has_indicator(text) => None,
+        'a'..='z' | 'A'..='Z' => Some(if has_meaning(text) { Scalar::Other } else { Scalar::Plain(text) }),
         '0'..='9' | '/' | '_' | '$' | '(' | '+' | '.' | ';' | '<' | '=' | '^' | '~' | '\\' | '\u{a0}'.. => {
             is_harmless(text).then_some(Scalar::Other)
         }
@@ -298,11 +358,7 @@ fn flow(text: &str, depth: usize) -> Option<&str> {
     let (close, is_map) = match text.chars().next()? {
         '{' => ('}', true),
         '[' => (']', false),
-        quote @ ('"' | '\'') => {
-            let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
-            // Two quotes in a row are one of the text.
-            return (!inner.contains('\\') && !rest.starts_with(quote)).then_some(rest);
-        }
+        '"' | '\'' => return quoted(text).map(|(_, rest, _)| rest),
         _ => return word(text),
     };
     let mut rest = text.get(1..)?.trim_start_matches(' ');
@@ -311,19 +367,28 @@ fn flow(text: &str, depth: usize) -> Option<&str> {
     }
     loop {
         if is_map {
-            let (key, after) = rest.split_once(": ")?;
-            let is_name = key.len() <= MAX_KEY
-                && key.starts_with(|c: char| c.is_ascii_alphabetic())
-                && key.chars().all(is_of_word)
-                && !key.eq_ignore_ascii_case("null");
-            rest = is_name.then(|| after.trim_start_matches(' '))?;
+            rest = flow_key(rest)?.trim_start_matches(' ');
         }
         rest = flow(rest, depth + 1)?.trim_start_matches(' ');
         if let Some(after) = rest.strip_prefix(close) {
             return Some(after);
         }
-        rest = rest.strip_prefix(", ")?.trim_start_matches(' ');
+        rest = rest.strip_prefix(',')?.trim_start_matches(' ');
     }
+}
+
+/// Skips a key between brackets and its colon.
+fn flow_key(text: &str) -> Option<&str> {
+    if text.starts_with(['"', '\'']) {
+        // Behind quotes no space is needed.
+        return quoted_key(text)?.1.strip_prefix(':');
+    }
+    let (key, rest) = text.split_once(": ")?;
+    let is_name = key.len() <= MAX_KEY
+        && key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.chars().all(is_of_word)
+        && !key.eq_ignore_ascii_case("null");
+    is_name.then_some(rest)
 }
 
 /// Skips a word or a number.
@@ -353,8 +418,31 @@ fn is_harmless(text: &str) -> bool {
         && (!is_number || (text.len() <= MAX_NUMBER && !text.contains(['e', 'E'])))
 }
 
-/// Returns what stands between two quotes that are the first and the last of a value.
-fn quoted(text: &str, quote: char) -> Option<&str> {
-    let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!inner.contains(quote)).then_some(inner)
+/// Splits a text between quotes from what follows it: the text as it stands there, the rest, and whether parts of the text
+/// stand for others.
+fn quoted(text: &str) -> Option<(&str, &str, bool)> {
+    let quote = text.bytes().next()?;
+    let body = text.get(1..)?;
+    let bytes = body.as_bytes();
+    let (mut at, mut is_escaped) = (0, false);
+    loop {
+        at += bytes.get(at..)?.iter().position(|byte| *byte == quote || (*byte == b'\\' && quote == b'"'))?;
+        match (bytes.get(at)?, bytes.get(at + 1)) {
+            (b'\\', Some(b'"' | b'\\' | b'n' | b't' | b'r')) => at += 2,
+            (b'\\', Some(b'u')) => at = after_code(bytes, at + 2)?,
+            // Another escape, or two quotes in a row, which are one of the text.
+            (b'\\', _) => return None,
+            (_, Some(next)) if *next == quote => return None,
+            _ => return Some((body.get(..at)?, body.get(at + 1..)?, is_escaped)),
+        }
+        is_escaped = true;
+    }
+}
+
+/// Returns where the four digits of a character end that is no half of another one.
+fn after_code(bytes: &[u8], at: usize) -> Option<usize> {
+    let digits = std::str::from_utf8(bytes.get(at..at + 4)?).ok()?;
+    let is_hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hexadecimal)?;
+    char::from_u32(code).map(|_| at + 4)
 }
