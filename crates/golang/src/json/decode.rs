@@ -100,7 +100,7 @@ pub fn decode(text: &[u8]) -> Result<Decoded, DecodeError> {
 
 /// Reads such a text into a value of another type.
 pub fn decode_as<V: Unmarshal>(text: &[u8]) -> Result<Decoded<V>, DecodeError> {
-    let mut reader = Reader { rest: text, too_great: None };
+    let mut reader = Reader { text, rest: text, too_great: None };
     let value = reader.value("looking for beginning of value", 0)?;
     reader.skip_space();
     match reader.rest.first() {
@@ -110,6 +110,7 @@ pub fn decode_as<V: Unmarshal>(text: &[u8]) -> Result<Decoded<V>, DecodeError> {
 }
 
 struct Reader<'a> {
+    text: &'a [u8],
     rest: &'a [u8],
     too_great: Option<String>,
 }
@@ -118,6 +119,11 @@ struct Reader<'a> {
 const AT_END: u8 = b' ';
 
 impl<'a> Reader<'a> {
+    /// Returns how many bytes were taken.
+    fn read(&self) -> usize {
+        self.text.len() - self.rest.len()
+    }
+
     fn skip_space(&mut self) {
         let space = self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
         self.rest = self.rest.get(space..).unwrap_or_default();
@@ -286,7 +292,7 @@ impl<'a> Reader<'a> {
         if (0xd800..0xdc00).contains(&first)
             && let Some(rest) = self.rest.strip_prefix(b"\\u")
         {
-            let mut ahead = Reader { rest, too_great: None };
+            let mut ahead = Reader { text: rest, rest, too_great: None };
             let second = ahead.hexadecimal()?;
             if (0xdc00..0xe000).contains(&second) {
                 self.rest = ahead.rest;
@@ -297,54 +303,50 @@ impl<'a> Reader<'a> {
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
+    /// Reads the rest of a number whose first byte was taken.
     fn number<V: Unmarshal>(&mut self, first: u8) -> Result<V, DecodeError> {
-        let mut text = String::from(char::from(first));
+        let begin = self.read().saturating_sub(1);
         let mut digit = first;
         if first == b'-' {
             digit = self.next("in numeric literal")?;
-            text.push(char::from(digit));
         }
         match digit {
             b'0' => {}
-            b'1'..=b'9' => self.digits(&mut text),
+            b'1'..=b'9' => self.digits(),
             other => return Err(unexpected(other, "in numeric literal")),
         }
         if let Some(rest) = self.rest.strip_prefix(b".") {
             self.rest = rest;
-            text.push('.');
-            self.some_digits(&mut text, "after decimal point in numeric literal")?;
+            self.some_digits("after decimal point in numeric literal")?;
         }
         if let Some((b'e' | b'E', rest)) = self.rest.split_first() {
             self.rest = rest;
-            text.push('e');
-            if let Some((sign @ (b'+' | b'-'), rest)) = self.rest.split_first() {
+            if let Some((b'+' | b'-', rest)) = self.rest.split_first() {
                 self.rest = rest;
-                text.push(char::from(*sign));
             }
-            self.some_digits(&mut text, "in exponent of numeric literal")?;
+            self.some_digits("in exponent of numeric literal")?;
         }
+        let text = self.text.get(begin..self.read()).unwrap_or_default();
+        let text = std::str::from_utf8(text).unwrap_or_default();
         let number: f64 = text.parse().unwrap_or(f64::INFINITY);
         if number.is_finite() {
             return Ok(V::number(number));
         }
-        self.too_great.get_or_insert(text);
+        self.too_great.get_or_insert_with(|| text.replace('E', "e"));
         Ok(V::null())
     }
 
-    fn digits(&mut self, text: &mut String) {
-        while let Some((digit @ b'0'..=b'9', rest)) = self.rest.split_first() {
-            text.push(char::from(*digit));
-            self.rest = rest;
-        }
+    fn digits(&mut self) {
+        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.rest = self.rest.get(digits..).unwrap_or_default();
     }
 
-    fn some_digits(&mut self, text: &mut String, place: &'static str) -> Result<(), DecodeError> {
+    fn some_digits(&mut self, place: &'static str) -> Result<(), DecodeError> {
         let first = self.next(place)?;
         if !first.is_ascii_digit() {
             return Err(unexpected(first, place));
         }
-        text.push(char::from(first));
-        self.digits(text);
+        self.digits();
         Ok(())
     }
 }
@@ -410,6 +412,14 @@ mod tests {
         ] {
             assert_eq!(decode(text.as_bytes()).unwrap_err().to_string(), error, "{text:?}");
         }
+    }
+
+    #[test]
+    fn numbers_are_floats_and_the_first_that_is_too_great_is_told() {
+        let decoded = decode(b" [0, -1.5e3,2E-1 ,1E400, -2e999]").unwrap();
+        assert_eq!(decoded.value, serde_json::json!([0.0, -1500.0, 0.2, null, null]));
+        assert_eq!(decoded.too_great.as_deref(), Some("1e400"));
+        assert_eq!(decode(b"-7").unwrap().value, serde_json::json!(-7.0));
     }
 
     #[test]
