@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use addon_operator::app::Outcome;
 use addon_operator::hook::{HookRun, Hooks, LogRules, Scratch};
 use addon_operator::process::Chroots;
 use engine::hook::{BindingContext, HookKind, Lifecycle, RunContexts, config};
@@ -14,6 +15,10 @@ use engine::{Cause, Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, S
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+
+use crate::support::in_process::Cluster;
+use crate::support::program;
+use crate::support::server::until;
 
 struct Fixture {
     dir: TempDir,
@@ -206,6 +211,37 @@ async fn a_hook_in_a_chroot_sees_its_module_its_files_and_the_system_and_nothing
     assert!(!mounts.contains("roots/web"), "nobody else sees what was mounted");
     let failure = world.run("#!/no/such/shell\n").await.unwrap_err().to_string();
     assert!(failure.contains("in the chroot") && failure.contains("interpreter"), "{failure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn below_a_chroot_directory_scripts_and_hooks_of_modules_see_their_module_and_global_hooks_see_all() {
+    let world = Cluster::new().await;
+    let (roots, outside) = (world.path("roots"), world.path("outside"));
+    if chroots(&roots).is_none() {
+        return;
+    }
+    let outside = outside.display();
+    world.write("outside", "x");
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    let is_inside = format!("[[ $PWD == / && ! -e {outside} ]]");
+    world.write(
+        "modules/010-web/enabled",
+        &format!("#!/bin/bash\n{is_inside} && echo true > \"$MODULE_ENABLED_RESULT\" || echo false > \"$MODULE_ENABLED_RESULT\"\n"),
+    );
+    let module = world.path("modules/010-web");
+    let inside = format!("{is_inside} && echo inside > {}/seen", module.display());
+    world.write("modules/010-web/hooks/a.sh", &program::hook("\"beforeHelm\":1", &inside));
+    world.write(
+        "global-hooks/g.sh",
+        &program::hook("\"onStartup\":1", &format!("cp {outside} {outside}.seen")),
+    );
+    let operator = world.start(&[("shell-chroot-dir", &roots.display().to_string())]).await;
+    // The script says yes in the chroot only, and without it the hook does not run.
+    until("the hook of the module", || module.join("seen").exists()).await;
+    assert!(world.path("outside.seen").exists());
+    assert_eq!(operator.stop().await, Outcome::Done);
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(&roots.display().to_string()), "{mounts}");
 }
 
 #[tokio::test]

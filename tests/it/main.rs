@@ -42,6 +42,7 @@ mod chart_repositories;
 mod chart_rights;
 mod config_map;
 mod config_secret;
+mod control_groups;
 mod docs;
 mod driver;
 mod events;

@@ -2,20 +2,21 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use crate::support::DEADLINE;
+use crate::support::control_group::ControlGroup;
 use crate::support::program::{Running, Workspace, hook};
 
 const LIMIT: u64 = 512 << 20;
 
 const MIB: usize = 1 << 20;
 
-/// A control group below that of the test, with a limit for memory. It is removed with the last process in it.
+/// A control group below that of the test, with a limit for memory.
 struct MemoryGroup {
-    path: PathBuf,
+    group: ControlGroup,
     used: &'static str,
     reclaimable: &'static str,
 }
@@ -41,40 +42,21 @@ impl MemoryGroup {
             ),
         ];
         versions.into_iter().find_map(|(root, controller, limit, used, reclaimable)| {
-            let path =
-                Path::new(root).join(own(controller)?).join(format!("addon-operator-{}", std::process::id()));
-            fs::create_dir(&path).ok()?;
-            let group = Self { path, used, reclaimable };
+            let group = ControlGroup::new(&Path::new(root).join(own(controller)?))?;
             // One without that controller has no such file, and must not get one.
-            group.path.join(limit).exists().then_some(())?;
-            fs::write(group.path.join(limit), LIMIT.to_string()).ok()?;
-            Some(group)
+            group.path().join(limit).exists().then_some(())?;
+            fs::write(group.path().join(limit), LIMIT.to_string()).ok()?;
+            Some(Self { group, used, reclaimable })
         })
-    }
-
-    /// Returns a program that runs in the group.
-    fn holding(&self, program: &Command) -> Command {
-        let mut command = Command::new("bash");
-        command.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(&self.path);
-        command.arg(program.get_program()).args(program.get_args());
-        command
     }
 
     /// Returns how much is used, without what the system takes back.
     fn used(&self) -> u64 {
-        let used: u64 = fs::read_to_string(self.path.join(self.used)).unwrap().trim().parse().unwrap();
-        let stat = fs::read_to_string(self.path.join("memory.stat")).unwrap();
+        let used: u64 =
+            fs::read_to_string(self.group.path().join(self.used)).unwrap().trim().parse().unwrap();
+        let stat = fs::read_to_string(self.group.path().join("memory.stat")).unwrap();
         let caches = stat.lines().find_map(|line| line.strip_prefix(self.reclaimable)?.parse::<u64>().ok());
         used - caches.unwrap_or(0).min(used)
-    }
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        let begun = Instant::now();
-        while self.path.exists() && fs::remove_dir(&self.path).is_err() && begun.elapsed() < DEADLINE {
-            std::thread::yield_now();
-        }
     }
 }
 
@@ -85,7 +67,7 @@ impl Balloon {
     fn new(group: &MemoryGroup) -> Self {
         let mut tail = Command::new("tail");
         tail.args(["-c", "1G"]);
-        let mut command = group.holding(&tail);
+        let mut command = group.group.holding(&tail);
         Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
     }
 
@@ -140,7 +122,7 @@ fn f_h6_with_memory_close_to_its_limit_hooks_run_one_at_a_time_and_the_release_i
     world.write("modules/values.yaml", "webEnabled: false\n");
     let dev =
         world.command(&["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"]);
-    let mut command = group.holding(&dev);
+    let mut command = group.group.holding(&dev);
     command.current_dir(world.path()).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
     let mut running = Running::start(command);
     running.wait_for_file(&runs);

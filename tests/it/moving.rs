@@ -398,6 +398,13 @@ fn problem(variables: &[(&str, &str)]) -> Option<String> {
 }
 
 #[test]
+fn nothing_is_missing_but_hooks_in_go() {
+    let table = table();
+    let missing: Vec<&str> = table.lines().filter(|line| line.contains("| missing |")).collect();
+    assert!(missing.len() == 1 && missing[0].contains("hooks compiled into the program (Go)"), "{missing:?}");
+}
+
+#[test]
 fn what_the_table_of_the_reference_operator_says_is_so() {
     for (flag, variables, default, here) in OPTIONS {
         let setting = settings().find(|setting| setting.flag == *flag);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use addon_operator::config::Environment;
 use tempfile::TempDir;
 
 use crate::support::files::{LONG_EXAMPLE, copy, root, write};
@@ -86,6 +87,76 @@ fn webhooks_in_the_shapes_of_shell_operators_examples_run_as_they_are() {
     assert_eq!(code, 0, "{text}");
     for hook in ["validating", "mutating", "conversion"] {
         assert!(text.contains(&format!("hooks/{hook}.test.yaml")), "{text}");
+    }
+}
+
+/// Examples of shell-operator, their hooks, and what they do with objects.
+const EXAMPLES: [(&str, &str, &str); 3] = [
+    (
+        "204-validating-webhook",
+        "validating.sh",
+        "
+- admit: [{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: a, namespace: shop}, spec: {image: elsewhere/x}}]
+  expect: {refused: Only images from repo.example.com are allowed}
+- admit: [{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: b, namespace: shop}, spec: {image: repo.example.com/x}}]
+  expect: {runs: [private-repo-policy.example.com Validating]}
+",
+    ),
+    (
+        "206-mutating-webhook",
+        "mutating.sh",
+        "
+- admit: [{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: a, namespace: shop}, spec: {image: x}}]
+  expect:
+    runs: [change.crontab.resources Mutating]
+    objects: [{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: a, namespace: shop}, spec: {image: x, replicas: 333}}]
+",
+    ),
+    (
+        "210-conversion-webhook",
+        "conversion-alpha.sh",
+        "
+- convert:
+    to: v1alpha2
+    objects: [{apiVersion: stable.example.com/v1alpha1, kind: CronTab, metadata: {name: a}, spec: {cron: ['*', '*', '*', '*', '*/5'], imageName: x}}]
+  expect:
+    runs: [alpha1_to_alpha2 Conversion stable.example.com/v1alpha1 to stable.example.com/v1alpha2]
+    converted: [{apiVersion: stable.example.com/v1alpha2, kind: CronTab, metadata: {name: a}, spec: {cron: '* * * * */5', imageName: x}}]
+",
+    ),
+];
+
+/// It passed with the examples of shell-operator at commit c8d19cb509551d1cfe310497b94ff251d63000e8.
+#[test]
+#[ignore = "SHELL_OPERATOR names a directory with the repository of shell-operator"]
+fn the_webhooks_of_shell_operators_examples_run_unchanged() {
+    let environment = Environment::of_process();
+    let Some(given) = environment.text("SHELL_OPERATOR") else {
+        eprintln!("skipped: SHELL_OPERATOR names no directory with the repository of shell-operator");
+        return;
+    };
+    for (example, hook, steps) in EXAMPLES {
+        let from = Path::new(given).join("examples").join(example);
+        let world = Fixture { dir: tempfile::tempdir().unwrap() };
+        let module = world.path("modules/010-crontabs");
+        for (file, to) in
+            [(format!("hooks/{hook}"), "hooks"), ("templates/crd/crontab.yaml".to_owned(), "crds")]
+        {
+            let (from, to) = (from.join(file), module.join(to));
+            fs::create_dir_all(&to).unwrap();
+            fs::copy(&from, to.join(from.file_name().unwrap())).unwrap();
+        }
+        world.write("modules/values.yaml", "crontabsEnabled: true\n");
+        let label = format!("example-{}", &example[..3]);
+        let namespace = format!(
+            "{{apiVersion: v1, kind: Namespace, metadata: {{name: shop, labels: {{name: {label}}}}}}}"
+        );
+        world.write(
+            &format!("modules/010-crontabs/hooks/{}", hook.replace(".sh", ".test.yaml")),
+            &format!("name: {example}\nobjects: [{namespace}]\nsteps:{steps}"),
+        );
+        let (code, text) = world.test(&[]);
+        assert!(code == 0 && text.contains("1 test"), "{example}: {text}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod charts;
+pub(crate) mod control_group;
 pub(crate) mod docker_registry;
 pub(crate) mod files;
 pub(crate) mod git_server;

@@ -15,7 +15,8 @@ const MOST_HOOKS: usize = 9_999;
 /// How long the name of a hook may be.
 const LONGEST_NAME: usize = 253;
 
-/// The group of all bindings: each context has all snapshots.
+/// The group of all bindings of objects and schedules: their contexts have all snapshots. As in the reference operator, points of
+/// a lifecycle are of no group.
 const GROUP: &str = "main";
 
 /// What is taken over from a `kubernetes` binding as it is.
@@ -258,6 +259,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::hook::context::{BindingContext, RunContexts};
+    use crate::hook::snapshot::Snapshot;
     use crate::hook::spec::Lifecycle;
 
     fn parse(kind: HookKind, text: &str) -> Result<Vec<HookSpec>, String> {
@@ -286,6 +289,33 @@ mod tests {
         assert_eq!(first.include_snapshots_from, ["pods", "nodes"]);
         assert_eq!((first.group.as_deref(), second.queue.as_str()), (Some("main"), "side"));
         assert!(hooks[1].schedules[0].allow_failure);
+    }
+
+    #[test]
+    fn bindings_are_of_the_group_and_points_of_a_lifecycle_have_the_snapshots_alone() {
+        let text = r#"[{"metadata": {"name": "a"}, "onStartup": 1, "beforeHelm": 1, "schedule": [{"name": "each", "crontab": "* * * * *"}],
+            "kubernetes": [{"name": "pods", "kind": "Pod"}]}]"#;
+        let hook = parse(HookKind::Module, text).unwrap().remove(0);
+        for (context, expected) in [
+            (
+                BindingContext::schedule(&hook.schedules[0]),
+                r#"{"binding":"each","groupName":"main","snapshots":{"pods":[]},"type":"Group"}"#,
+            ),
+            (
+                BindingContext::synchronization(&hook.kubernetes[0], 0),
+                r#"{"binding":"pods","groupName":"main","snapshots":{"pods":[]},"type":"Group"}"#,
+            ),
+            // As in the reference operator, whose lifecycle bindings have no group.
+            (
+                BindingContext::lifecycle(Lifecycle::BeforeHelm),
+                r#"{"binding":"beforeHelm","snapshots":{"pods":[]}}"#,
+            ),
+            (BindingContext::lifecycle(Lifecycle::OnStartup), r#"{"binding":"onStartup"}"#),
+        ] {
+            let mut out = Vec::new();
+            RunContexts::new(&hook, vec![context], |_| Snapshot::default()).write(&mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), format!("[{expected}]\n"));
+        }
     }
 
     #[test]
