@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::{Event, Failure, FailureKind, ReviewId, WebhookCertificate, WebhookClient, WebhookRegistration};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -36,6 +36,10 @@ const ATTEMPTS: usize = 5;
 
 /// How long to wait before a certificate that could not be renewed is renewed again.
 const RENEW_AGAIN: Duration = Duration::from_mins(5);
+
+/// How long who does not tell the API server of webhooks goes on to show a certificate when there is another one. By then whoever
+/// leads has got that, too: a node is about two minutes late with the files of a Secret, and clocks differ.
+const SHOWN_ON: SignedDuration = SignedDuration::from_mins(10);
 
 /// The annotation of the Secret that says when its certificate is to be renewed.
 const RENEW_AT: &str = "addon-operator.io/renew-at";
@@ -74,6 +78,8 @@ struct Serving {
     /// The certificate that is shown as soon as the API server trusts it.
     next: Option<Checked>,
     ca_bundle: Arc<str>,
+    /// Whether this operator tells the API server what to trust. For a standby another one does.
+    tells: bool,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -158,9 +164,13 @@ impl Webhooks {
             shown,
             next: None,
             ca_bundle: Arc::clone(&ca_bundle),
+            tells: false,
             tasks: vec![listening, renewing],
         };
         *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = Some(serving);
+        if let Ok(address) = self.listener.local_addr() {
+            tracing::info!("webhooks are answered on {address}");
+        }
         Ok(WebhookCertificate { ca_bundle, valid_for })
     }
 
@@ -171,6 +181,9 @@ impl Webhooks {
     /// When not everything was written.
     pub async fn register(&self, registration: &WebhookRegistration) -> Result<(), Failure> {
         let Options { name, client, namespace, .. } = &self.options;
+        if let Some(serving) = &mut *self.serving.lock().unwrap_or_else(PoisonError::into_inner) {
+            serving.tells = true;
+        }
         register(&self.requests, (name.as_str(), client), registration, namespace).await?;
         if let Some(serving) = &mut *self.serving.lock().unwrap_or_else(PoisonError::into_inner)
             && trusts(registration, &serving.ca_bundle)
@@ -380,7 +393,10 @@ impl Renewal {
                 Ok((checked, next)) => {
                     renew_at = Some(next);
                     current = checked.clone();
-                    self.renewed(checked);
+                    if let Some(time) = self.renewed(checked) {
+                        clock.until(time).await;
+                        self.show_next();
+                    }
                 }
                 Err(error) => {
                     tracing::warn!("{error}; the certificate of webhooks is renewed again in 5 minutes");
@@ -402,38 +418,72 @@ impl Renewal {
                 return tracing::warn!("{error}; a new certificate is used after a restart");
             }
         };
+        let clock = self.certificates.options.clock.clone();
         // It may have been replaced before the watch began.
         let mut is_changed = true;
+        let mut show_at: Option<Timestamp> = None;
         loop {
-            if !is_changed && changes.recv().await.is_none() {
-                return;
+            if !is_changed {
+                let shown = async {
+                    match show_at {
+                        Some(time) => clock.until(time).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    change = changes.recv() => if change.is_none() {
+                        return;
+                    },
+                    () = shown => {
+                        self.show_next();
+                        show_at = None;
+                        continue;
+                    }
+                }
             }
             while tokio::time::timeout(PAUSE, changes.recv()).await.is_ok_and(|change| change.is_some()) {}
             is_changed = false;
-            match read(&files, &self.host, self.certificates.options.clock.now()) {
+            match read(&files, &self.host, clock.now()) {
                 Ok(checked) if checked.key.cert == current.key.cert && checked.ca == current.ca => {}
-                Ok(checked) => {
-                    current = checked.clone();
-                    self.renewed(checked);
+                Ok(mut checked) => {
+                    let before = std::mem::replace(&mut current, checked.clone());
+                    if checked.ca != before.ca {
+                        // Other replicas get the files at other times, and show the certificate before until then.
+                        checked.ca = format!("{}\n{}", checked.ca.trim_end(), before.ca);
+                    }
+                    show_at = self.renewed(checked);
                 }
                 Err(error) => tracing::warn!("{error}; the old one stays in use"),
             }
         }
     }
 
-    /// Has the API server trust a certificate, and shows it then.
-    fn renewed(&self, checked: Checked) {
+    /// Has the API server trust a certificate, and shows it then. Returns when [`Self::show_next`] is to look after it.
+    fn renewed(&self, checked: Checked) -> Option<Timestamp> {
         let mut serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(serving) = &mut *serving else { return };
+        let serving = serving.as_mut()?;
         let (ca_bundle, valid_for) = (bundle(&checked.ca), checked.valid_for);
-        if serving.ca_bundle == ca_bundle {
+        let mut show_at = None;
+        if serving.ca_bundle == ca_bundle && serving.next.is_none() {
             // It is trusted already.
             serving.shown.replace(checked.key);
         } else {
             serving.ca_bundle = Arc::clone(&ca_bundle);
             serving.next = Some(checked);
+            show_at = self.certificates.options.clock.now().checked_add(SHOWN_ON).ok();
         }
         let certificate = WebhookCertificate { ca_bundle, valid_for };
         self.inbox.answer(Event::WebhookCertificateRenewed { certificate });
+        show_at
+    }
+
+    /// Shows the next certificate, unless this operator has to tell the API server of it before.
+    fn show_next(&self) {
+        let mut serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(serving) = serving.as_mut().filter(|serving| !serving.tells)
+            && let Some(next) = serving.next.take()
+        {
+            serving.shown.replace(next.key);
+        }
     }
 }

@@ -123,6 +123,7 @@ mod terminal;
 mod testing;
 mod watch_faults;
 mod watches;
+mod webhook_certificates;
 mod webhook_listener;
 mod webhooks;
 

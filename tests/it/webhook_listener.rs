@@ -1,27 +1,19 @@
-//! The listener of webhooks as clients on the network meet it: what it refuses, its certificates, and many reviews at once.
+//! The listener of webhooks as clients on the network meet it: what it refuses, and many reviews at once.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addon_operator::app::Outcome;
-use addon_operator::driver;
-use addon_operator::webhook::{Clock, Options, Webhooks};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{WebhookClient, WebhookRegistration};
 use http::Method;
-use jiff::{SignedDuration, Timestamp};
-use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -30,7 +22,7 @@ use crate::support::program::{Workspace, get as get_page};
 use crate::support::server::{get, ok, send, until};
 use crate::webhooks::{CONFIGURATIONS, MAPS, ON};
 
-const PATH: &str = "/validate/maps.example.com";
+pub(crate) const PATH: &str = "/validate/maps.example.com";
 
 /// A global hook that lets every ConfigMap be written. `$WORLD/gate` holds it up as long as it is a pipe; in `$WORLD/now` is a
 /// directory for each process.
@@ -57,16 +49,16 @@ fi
 
 /// What a client needs to ask.
 #[derive(Clone)]
-struct Asked {
-    port: u16,
+pub(crate) struct Asked {
+    pub(crate) port: u16,
     /// The authorities that it trusts, in PEM.
-    trusted: Vec<u8>,
+    pub(crate) trusted: Vec<u8>,
     /// Its own certificate and key, in PEM.
-    own: Option<(String, String)>,
+    pub(crate) own: Option<(String, String)>,
 }
 
 impl Asked {
-    async fn connect(&self) -> Result<TlsStream<TcpStream>, Error> {
+    pub(crate) async fn connect(&self) -> Result<TlsStream<TcpStream>, Error> {
         let mut roots = rustls::RootCertStore::empty();
         for authority in CertificateDer::pem_slice_iter(&self.trusted) {
             roots.add(authority.unwrap()).unwrap();
@@ -108,7 +100,7 @@ impl Asked {
         Ok((status.ok_or(ErrorKind::InvalidData)?, body.to_owned()))
     }
 
-    async fn post(&self, path: &str, body: &str) -> Result<(u16, String), Error> {
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Result<(u16, String), Error> {
         let length = body.len();
         let head =
             format!("POST {path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {length}");
@@ -116,19 +108,19 @@ impl Asked {
     }
 
     /// Returns the certificate that the listener shows.
-    async fn shown(&self) -> Vec<u8> {
+    pub(crate) async fn shown(&self) -> Vec<u8> {
         let stream = self.connect().await.unwrap();
         stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
     }
 }
 
-fn review(name: &str) -> String {
+pub(crate) fn review(name: &str) -> String {
     let object = json!({"metadata": {"name": name, "namespace": "shop"}});
     let request = json!({"uid": "u", "operation": "CREATE", "name": name, "object": object});
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string()
 }
 
-async fn world() -> Cluster {
+pub(crate) async fn world() -> Cluster {
     let world = Cluster::new().await;
     ok(&world.server, Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "shop"}})).await;
     world.write("global-hooks/allow.sh", ALLOWS);
@@ -141,7 +133,7 @@ async fn configured(world: &Cluster) -> Option<Value> {
 }
 
 /// Returns how the listener is asked, as soon as the API server would, with a configuration that `fits`.
-async fn asked(world: &Cluster, fits: impl Fn(&Value) -> bool) -> Asked {
+pub(crate) async fn asked(world: &Cluster, fits: impl Fn(&Value) -> bool) -> Asked {
     let begun = Instant::now();
     loop {
         if let Some(webhook) =
@@ -157,7 +149,7 @@ async fn asked(world: &Cluster, fits: impl Fn(&Value) -> bool) -> Asked {
     }
 }
 
-async fn started(world: &Cluster, extra: &[(&str, &str)]) -> (Operator, Asked) {
+pub(crate) async fn started(world: &Cluster, extra: &[(&str, &str)]) -> (Operator, Asked) {
     let operator = world.start(&[ON, extra].concat()).await;
     (operator, asked(world, |_| true).await)
 }
@@ -197,164 +189,6 @@ async fn what_is_no_review_is_refused_with_the_reason() {
         assert!(answer.contains(text), "{head}: {answer}");
     }
     assert_eq!(operator.stop().await, Outcome::Done);
-}
-
-/// An authority of a test.
-fn authority() -> CertifiedIssuer<'static, KeyPair> {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-/// Returns a certificate of `authority` for a name, and its key.
-fn issued(authority: &CertifiedIssuer<'static, KeyPair>, name: &str, is_expired: bool) -> (String, String) {
-    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-    if is_expired {
-        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
-    }
-    let key = KeyPair::generate().unwrap();
-    (params.signed_by(&key, authority).unwrap().pem(), key.serialize_pem())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_clients_of_the_given_authorities_are_answered() {
-    let world = world().await;
-    let (ours, others) = (authority(), authority());
-    world.write("clients.crt", &ours.pem());
-    let file = world.path("clients.crt").display().to_string();
-    let (operator, stranger) = started(&world, &[("admission-server-client-ca", &file)]).await;
-    assert!(stranger.post(PATH, &review("a")).await.is_err());
-    let false_friend = Asked { own: Some(issued(&others, "api-server", false)), ..stranger.clone() };
-    assert!(false_friend.post(PATH, &review("a")).await.is_err());
-    let friend = Asked { own: Some(issued(&ours, "api-server", false)), ..stranger };
-    assert_eq!(friend.post(PATH, &review("a")).await.unwrap().0, 200);
-    assert_eq!(operator.stop().await, Outcome::Done);
-}
-
-/// Writes certificates as a Secret volume does: into a new directory, to which `..data` leads from one moment to the next.
-fn exchange(volume: &Path, version: &str, (cert, key): &(String, String), ca: &str) {
-    let directory = volume.join(version);
-    fs::create_dir_all(&directory).unwrap();
-    for (name, text) in [("tls.crt", cert.as_str()), ("tls.key", key.as_str()), ("ca.crt", ca)] {
-        fs::write(directory.join(name), text).unwrap();
-        if !volume.join(name).is_symlink() {
-            symlink(format!("..data/{name}"), volume.join(name)).unwrap();
-        }
-    }
-    symlink(version, volume.join("..tmp")).unwrap();
-    fs::rename(volume.join("..tmp"), volume.join("..data")).unwrap();
-}
-
-fn der(pem: &str) -> Vec<u8> {
-    CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn f_f4_files_with_certificates_are_followed_and_those_that_do_not_fit_are_not_used() {
-    let world = world().await;
-    let volume = world.path("certs");
-    let (first, second) = (authority(), authority());
-    let [one, two, three] = [(&first), (&second), (&second)].map(|by| issued(by, "127.0.0.1", false));
-    exchange(&volume, "1", &one, &first.pem());
-    let (operator, at) =
-        started(&world, &[("admission-server-certs-dir", &volume.display().to_string())]).await;
-    assert_eq!(at.shown().await, der(&one.0));
-    ok(&world.server, Method::POST, MAPS, &json!({"metadata": {"name": "a"}})).await;
-    // Another certificate of another authority: the API server trusts it first, then it is shown.
-    exchange(&volume, "2", &two, &second.pem());
-    let bundle = STANDARD.encode(second.pem());
-    let at = asked(&world, |webhook| webhook["clientConfig"]["caBundle"] == bundle.as_str()).await;
-    let begun = Instant::now();
-    while at.connect().await.is_err() {
-        assert!(begun.elapsed() < Duration::from_mins(1));
-    }
-    assert_eq!(at.shown().await, der(&two.0));
-    ok(&world.server, Method::POST, MAPS, &json!({"metadata": {"name": "b"}})).await;
-    // None of these is used: the one that comes after them follows the one before.
-    let wrong = [
-        (issued(&second, "127.0.0.1", true), second.pem()),
-        (issued(&second, "10.0.0.1", false), second.pem()),
-        ((two.0.clone(), three.1.clone()), second.pem()),
-        (issued(&first, "127.0.0.1", false), second.pem()),
-        (("garbage".to_owned(), "garbage".to_owned()), "garbage".to_owned()),
-    ];
-    for (place, (files, ca)) in wrong.iter().enumerate() {
-        exchange(&volume, &format!("wrong-{place}"), files, ca);
-        assert_eq!(at.shown().await, der(&two.0), "{place}");
-    }
-    exchange(&volume, "3", &three, &second.pem());
-    let begun = Instant::now();
-    loop {
-        let shown = at.shown().await;
-        if shown == der(&three.0) {
-            break;
-        }
-        assert_eq!(shown, der(&two.0));
-        assert!(begun.elapsed() < Duration::from_mins(1));
-    }
-    let page = get_page(&operator.port.to_string(), "/metrics");
-    assert!(page.contains("addon_operator_webhook_certificate_expires_seconds 6"), "{page}");
-    assert_eq!(operator.stop().await, Outcome::Done);
-}
-
-/// Returns what the API server is told of one webhook with these certificates.
-fn told(ca_bundle: &str) -> WebhookRegistration {
-    let webhook = json!({
-        "name": "maps.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-        "clientConfig": {"url": "https://127.0.0.1/x", "caBundle": ca_bundle},
-    });
-    let object = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "addon-operator-ops"}, "webhooks": [webhook],
-    });
-    WebhookRegistration { validating: Some(object), ..WebhookRegistration::default() }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn f_f4_our_own_certificate_is_renewed_at_two_thirds_of_its_life_and_trusted_before_it_is_shown() {
-    let world = Cluster::new().await;
-    // The certificate that is due for renewal, and the next one, are valid now.
-    let start = Timestamp::now() - SignedDuration::from_hours(250 * 24);
-    let (time, held) = watch::channel(start);
-    let options = || Options {
-        address: ("127.0.0.1".to_owned(), 0),
-        certificates: None,
-        client_authorities: Vec::new(),
-        namespace: "ops".to_owned(),
-        name: "addon-operator-ops".to_owned(),
-        client: WebhookClient::Url("https://127.0.0.1:0".to_owned()),
-        clock: Clock::Held(held.clone()),
-    };
-    let (inbox, _questions, mut channels) = driver::channels();
-    let webhooks = Webhooks::bind(world.client(), options(), true).await.unwrap();
-    let first = webhooks.serve(&inbox).await.unwrap();
-    assert_eq!(first.valid_for.as_secs().div_ceil(86_400), 365);
-    webhooks.register(&told(&first.ca_bundle)).await.unwrap();
-    let WebhookClient::Url(url) = webhooks.client() else { panic!("a URL was given") };
-    let port = url.parse::<http::Uri>().unwrap().port_u16().unwrap();
-    let trusting = |bundle: &str| Asked { port, trusted: STANDARD.decode(bundle).unwrap(), own: None };
-    let old = trusting(&first.ca_bundle).shown().await;
-    // Two thirds of a year, and a second.
-    let due = start + SignedDuration::from_hours(365 * 24) * 2 / 3 + SignedDuration::from_secs(1);
-    time.send_replace(due);
-    let Some(engine::Event::WebhookCertificateRenewed { certificate }) = channels.next_answer().await else {
-        panic!("the certificate was not renewed")
-    };
-    assert_eq!(certificate.valid_for.as_secs().div_ceil(86_400), 365);
-    // Those who trust the new one still trust what is shown until the API server was told.
-    let both = trusting(&certificate.ca_bundle);
-    assert_eq!(both.shown().await, old);
-    webhooks.register(&told(&certificate.ca_bundle)).await.unwrap();
-    let new = both.shown().await;
-    assert_ne!(new, old);
-    // A later start finds it.
-    let again = Webhooks::bind(world.client(), options(), true).await.unwrap();
-    assert_eq!(again.serve(&inbox).await.unwrap().ca_bundle, certificate.ca_bundle);
-    drop((webhooks, again));
-    // One that starts when it is outworn makes another one.
-    time.send_replace(due + SignedDuration::from_hours(365 * 24));
-    let late = Webhooks::bind(world.client(), options(), true).await.unwrap();
-    assert_ne!(late.serve(&inbox).await.unwrap().ca_bundle, certificate.ca_bundle);
 }
 
 /// Sends many reviews at once while a gate holds hooks up, and opens it when all wait. A review waits for as long as its class
@@ -487,20 +321,28 @@ async fn a_review_takes_two_milliseconds_longer_than_its_hook_at_most() {
         "POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut took = Duration::ZERO;
-    for _ in 0..REVIEWS {
+    let hooks_took = || {
+        histogram(&get_page(&operator.port.to_string(), "/metrics"), "addon_operator_global_hook_run_seconds")
+    };
+    let (mut beside, mut all) = (Vec::new(), Vec::new());
+    for number in 1..=REVIEWS {
+        let before = hooks_took().0;
         let begun = Instant::now();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
         let read = stream.read(&mut answer).await.unwrap();
-        took += begun.elapsed();
+        let took = begun.elapsed().as_secs_f64() * 1e3;
         assert!(String::from_utf8_lossy(&answer[..read]).contains("\"allowed\":true"));
+        let (after, runs) = hooks_took();
+        assert!((runs - f64::from(number)).abs() < 0.5, "{runs} runs");
+        beside.push(took - (after - before) * 1e3);
+        all.push(took);
     }
-    let page = get_page(&operator.port.to_string(), "/metrics");
-    let (seconds, runs) = histogram(&page, "addon_operator_global_hook_run_seconds");
-    assert!((runs - f64::from(REVIEWS)).abs() < 0.5, "{runs} runs");
-    let (all, hooks) = (took.as_secs_f64() * 1e3 / f64::from(REVIEWS), seconds * 1e3 / runs);
-    println!("a review takes {all:.2} ms, {hooks:.2} ms of them its hook");
-    assert!(all - hooks <= 2.0, "{all} {hooks}");
+    let [beside, all] = [beside, all].map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    println!("a review takes {all:.2} ms, {beside:.2} ms of them beside its hook (medians)");
+    assert!(beside <= 2.0, "{beside}");
     assert_eq!(operator.stop().await, Outcome::Done);
 }

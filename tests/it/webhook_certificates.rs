@@ -1,0 +1,252 @@
+//! Certificates of the listener of webhooks: which are used, when others take their place, and which clients are let in.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use addon_operator::app::Outcome;
+use addon_operator::driver;
+use addon_operator::webhook::{CertificateFiles, Clock, Options, Webhooks};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{WebhookClient, WebhookRegistration};
+use http::Method;
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::support::in_process::Cluster;
+use crate::support::program::get as get_page;
+use crate::support::server::ok;
+use crate::webhook_listener::{Asked, PATH, asked, review, started, world};
+use crate::webhooks::MAPS;
+
+/// An authority of a test.
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// Returns a certificate of `authority` for a name, and its key.
+fn issued(authority: &CertifiedIssuer<'static, KeyPair>, name: &str, is_expired: bool) -> (String, String) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    if is_expired {
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    }
+    let key = KeyPair::generate().unwrap();
+    (params.signed_by(&key, authority).unwrap().pem(), key.serialize_pem())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_clients_of_the_given_authorities_are_answered() {
+    let world = world().await;
+    let (ours, others) = (authority(), authority());
+    world.write("clients.crt", &ours.pem());
+    let file = world.path("clients.crt").display().to_string();
+    let (operator, stranger) = started(&world, &[("admission-server-client-ca", &file)]).await;
+    assert!(stranger.post(PATH, &review("a")).await.is_err());
+    let false_friend = Asked { own: Some(issued(&others, "api-server", false)), ..stranger.clone() };
+    assert!(false_friend.post(PATH, &review("a")).await.is_err());
+    let friend = Asked { own: Some(issued(&ours, "api-server", false)), ..stranger };
+    assert_eq!(friend.post(PATH, &review("a")).await.unwrap().0, 200);
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+/// Writes certificates as a Secret volume does: into a new directory, to which `..data` leads from one moment to the next.
+fn exchange(volume: &Path, version: &str, (cert, key): &(String, String), ca: &str) {
+    let directory = volume.join(version);
+    fs::create_dir_all(&directory).unwrap();
+    for (name, text) in [("tls.crt", cert.as_str()), ("tls.key", key.as_str()), ("ca.crt", ca)] {
+        fs::write(directory.join(name), text).unwrap();
+        if !volume.join(name).is_symlink() {
+            symlink(format!("..data/{name}"), volume.join(name)).unwrap();
+        }
+    }
+    symlink(version, volume.join("..tmp")).unwrap();
+    fs::rename(volume.join("..tmp"), volume.join("..data")).unwrap();
+}
+
+fn der(pem: &str) -> Vec<u8> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_files_with_certificates_are_followed_and_those_that_do_not_fit_are_not_used() {
+    let world = world().await;
+    let volume = world.path("certs");
+    let (first, second) = (authority(), authority());
+    let [one, two, three] = [(&first), (&second), (&second)].map(|by| issued(by, "127.0.0.1", false));
+    exchange(&volume, "1", &one, &first.pem());
+    let (operator, at) =
+        started(&world, &[("admission-server-certs-dir", &volume.display().to_string())]).await;
+    assert_eq!(at.shown().await, der(&one.0));
+    ok(&world.server, Method::POST, MAPS, &json!({"metadata": {"name": "a"}})).await;
+    // Another certificate of another authority: the API server trusts it first, then it is shown. Another replica may show the one
+    // before for a while.
+    exchange(&volume, "2", &two, &second.pem());
+    let bundle = STANDARD.encode(format!("{}\n{}", second.pem().trim_end(), first.pem()));
+    let at = asked(&world, |webhook| webhook["clientConfig"]["caBundle"] == bundle.as_str()).await;
+    let begun = Instant::now();
+    while at.connect().await.is_err() {
+        assert!(begun.elapsed() < Duration::from_mins(1));
+    }
+    assert_eq!(at.shown().await, der(&two.0));
+    ok(&world.server, Method::POST, MAPS, &json!({"metadata": {"name": "b"}})).await;
+    // None of these is used: the one that comes after them follows the one before.
+    let wrong = [
+        (issued(&second, "127.0.0.1", true), second.pem()),
+        (issued(&second, "10.0.0.1", false), second.pem()),
+        ((two.0.clone(), three.1.clone()), second.pem()),
+        (issued(&first, "127.0.0.1", false), second.pem()),
+        (("garbage".to_owned(), "garbage".to_owned()), "garbage".to_owned()),
+    ];
+    for (place, (files, ca)) in wrong.iter().enumerate() {
+        exchange(&volume, &format!("wrong-{place}"), files, ca);
+        assert_eq!(at.shown().await, der(&two.0), "{place}");
+    }
+    exchange(&volume, "3", &three, &second.pem());
+    let begun = Instant::now();
+    loop {
+        let shown = at.shown().await;
+        if shown == der(&three.0) {
+            break;
+        }
+        assert_eq!(shown, der(&two.0));
+        assert!(begun.elapsed() < Duration::from_mins(1));
+    }
+    let page = get_page(&operator.port.to_string(), "/metrics");
+    assert!(page.contains("addon_operator_webhook_certificate_expires_seconds 6"), "{page}");
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+/// Returns what the API server is told of one webhook with these certificates.
+fn told(ca_bundle: &str) -> WebhookRegistration {
+    let webhook = json!({
+        "name": "maps.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1/x", "caBundle": ca_bundle},
+    });
+    let object = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "addon-operator-ops"}, "webhooks": [webhook],
+    });
+    WebhookRegistration { validating: Some(object), ..WebhookRegistration::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_our_own_certificate_is_renewed_at_two_thirds_of_its_life_and_trusted_before_it_is_shown() {
+    let world = Cluster::new().await;
+    // The certificate that is due for renewal, and the next one, are valid now.
+    let start = Timestamp::now() - SignedDuration::from_hours(250 * 24);
+    let (time, held) = watch::channel(start);
+    let options = || replica_options(None, &held);
+    let (inbox, _questions, mut channels) = driver::channels();
+    let webhooks = Webhooks::bind(world.client(), options(), true).await.unwrap();
+    let first = webhooks.serve(&inbox).await.unwrap();
+    assert_eq!(first.valid_for.as_secs().div_ceil(86_400), 365);
+    webhooks.register(&told(&first.ca_bundle)).await.unwrap();
+    let port = port_of(&webhooks);
+    let trusting = |bundle: &str| Asked { port, trusted: STANDARD.decode(bundle).unwrap(), own: None };
+    let old = trusting(&first.ca_bundle).shown().await;
+    // Two thirds of a year, and a second.
+    let due = start + SignedDuration::from_hours(365 * 24) * 2 / 3 + SignedDuration::from_secs(1);
+    time.send_replace(due);
+    let Some(engine::Event::WebhookCertificateRenewed { certificate }) = channels.next_answer().await else {
+        panic!("the certificate was not renewed")
+    };
+    assert_eq!(certificate.valid_for.as_secs().div_ceil(86_400), 365);
+    // Those who trust the new one still trust what is shown until the API server was told.
+    let both = trusting(&certificate.ca_bundle);
+    assert_eq!(both.shown().await, old);
+    webhooks.register(&told(&certificate.ca_bundle)).await.unwrap();
+    let new = both.shown().await;
+    assert_ne!(new, old);
+    // A later start finds it.
+    let again = Webhooks::bind(world.client(), options(), true).await.unwrap();
+    assert_eq!(again.serve(&inbox).await.unwrap().ca_bundle, certificate.ca_bundle);
+    drop((webhooks, again));
+    // One that starts when it is outworn makes another one.
+    time.send_replace(due + SignedDuration::from_hours(365 * 24));
+    let late = Webhooks::bind(world.client(), options(), true).await.unwrap();
+    assert_ne!(late.serve(&inbox).await.unwrap().ca_bundle, certificate.ca_bundle);
+}
+
+/// What a replica is started with whose certificate a test looks at.
+fn replica_options(certificates: Option<CertificateFiles>, held: &watch::Receiver<Timestamp>) -> Options {
+    Options {
+        address: ("127.0.0.1".to_owned(), 0),
+        certificates,
+        client_authorities: Vec::new(),
+        namespace: "ops".to_owned(),
+        name: "addon-operator-ops".to_owned(),
+        client: WebhookClient::Url("https://127.0.0.1:0".to_owned()),
+        clock: Clock::Held(held.clone()),
+    }
+}
+
+fn port_of(webhooks: &Webhooks) -> u16 {
+    let WebhookClient::Url(url) = webhooks.client() else { panic!("a URL was given") };
+    url.parse::<http::Uri>().unwrap().port_u16().unwrap()
+}
+
+/// A standby tells the API server nothing, and is asked all the same: whatever it shows has to be trusted.
+async fn standby_shows(certificates: Option<&CertificateFiles>, replace: impl Fn(&watch::Sender<Timestamp>)) {
+    let world = Cluster::new().await;
+    let (time, held) = watch::channel(Timestamp::now() - SignedDuration::from_hours(250 * 24));
+    let (inbox, _questions, mut channels) = driver::channels();
+    let (other_inbox, _other_questions, mut other_channels) = driver::channels();
+    let options = || replica_options(certificates.cloned(), &held);
+    let leader = Webhooks::bind(world.client(), options(), true).await.unwrap();
+    let first = leader.serve(&inbox).await.unwrap();
+    leader.register(&told(&first.ca_bundle)).await.unwrap();
+    let standby = Webhooks::bind(world.client(), options(), true).await.unwrap();
+    assert_eq!(standby.serve(&other_inbox).await.unwrap().ca_bundle, first.ca_bundle);
+    let shown = async |webhooks: &Webhooks, bundle: &str| {
+        let port = port_of(webhooks);
+        Asked { port, trusted: STANDARD.decode(bundle).unwrap(), own: None }.shown().await
+    };
+    let old = shown(&standby, &first.ca_bundle).await;
+    replace(&time);
+    let Some(engine::Event::WebhookCertificateRenewed { certificate }) = channels.next_answer().await else {
+        panic!("the leader did not renew its certificate")
+    };
+    let of_standby = other_channels.next_answer().await;
+    assert!(matches!(of_standby, Some(engine::Event::WebhookCertificateRenewed { .. })), "{of_standby:?}");
+    leader.register(&told(&certificate.ca_bundle)).await.unwrap();
+    let new = shown(&leader, &certificate.ca_bundle).await;
+    assert_ne!(new, old);
+    // It does not know whether the leader is so far. What it shows is trusted by whoever trusts the new one.
+    assert_eq!(shown(&standby, &certificate.ca_bundle).await, old);
+    let later = *time.borrow() + SignedDuration::from_mins(11);
+    time.send_replace(later);
+    let begun = Instant::now();
+    while shown(&standby, &certificate.ca_bundle).await != new {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the standby shows the old one for ever");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_a_standby_shows_our_new_certificate_when_the_leader_has_had_time_to_tell_of_it() {
+    standby_shows(None, |time| {
+        let due =
+            *time.borrow() + SignedDuration::from_hours(365 * 24) * 2 / 3 + SignedDuration::from_secs(1);
+        time.send_replace(due);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_a_standby_shows_the_new_certificate_of_files_when_the_leader_has_had_time_to_tell_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (authority(), authority());
+    exchange(directory.path(), "1", &issued(&first, "127.0.0.1", false), &first.pem());
+    let [cert, key, ca] = ["tls.crt", "tls.key", "ca.crt"].map(|name| directory.path().join(name));
+    standby_shows(Some(&CertificateFiles { cert, key, ca }), |_| {
+        exchange(directory.path(), "2", &issued(&second, "127.0.0.1", false), &second.pem());
+    })
+    .await;
+}
