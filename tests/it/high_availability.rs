@@ -6,14 +6,19 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use addon_operator::config::Environment;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::support::DEADLINE;
 use crate::support::outage::connected;
 use crate::support::program::{Running, Workspace, get, hook};
+use crate::webhook_listener::{Asked, review};
 
 /// What a run writes into the trace that all replicas append to: who it is, and when it begins and ends. A hook that is killed
 /// writes no end, so that each run says with every line that it is there.
@@ -45,7 +50,7 @@ impl Cluster {
         server.wait_for_file(&kubeconfig);
         let client = connected(kubeconfig).await;
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}});
-        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+        let namespaces: Api<Namespace> = Api::all(client.clone());
         namespaces.patch("ops", &PatchParams::apply("test"), &Patch::Apply(&namespace)).await.unwrap();
         Self { world, _server: server, client }
     }
@@ -116,12 +121,14 @@ impl Cluster {
             let run = runs.entry((who, pid)).or_insert((at, at));
             run.1 = at;
         }
-        let runs: Vec<_> = runs.into_iter().collect();
-        for (number, ((who, _), (from, to))) in runs.iter().enumerate() {
-            for ((other, _), (since, until)) in &runs[number + 1..] {
-                let is_apart = to < since || until < from;
-                assert!(who == other || is_apart, "{who} ran {from}..{to}, {other} {since}..{until}");
+        let mut runs: Vec<_> = runs.into_iter().collect();
+        runs.sort_by(|(_, (from, _)), (_, (since, _))| from.total_cmp(since));
+        let mut latest: Option<(&str, f64)> = None;
+        for ((who, _), (from, to)) in &runs {
+            if let Some((other, until)) = latest {
+                assert!(who == other || until < *from, "{who} ran {from}..{to}, {other} until {until}");
             }
+            latest = Some((who.as_str(), latest.map_or(*to, |(_, until)| until.max(*to))));
         }
         let replicas: BTreeSet<&String> = runs.iter().map(|((who, _), _)| who).collect();
         assert!(replicas.len() > 1, "{runs:?}");
@@ -133,6 +140,9 @@ impl Cluster {
 }
 
 const NAME: &str = "addon-operator-leader-election";
+
+/// A line of the log for each run that has ended.
+const RAN: &str = "GlobalHookRun global/traced.sh";
 
 fn signal(running: &Running, name: &str) {
     Command::new("kill").args([&format!("-{name}"), &running.pid().to_string()]).status().unwrap();
@@ -216,40 +226,140 @@ async fn f_h1_a_leader_that_is_stopped_and_let_go_again_runs_nothing() {
     cluster.assert_alone();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn f_h1_many_flips_of_the_lease_and_never_two_hook_runs_at_once() {
+/// Has the Lease change hands so many times between two processes, in each of five ways in turn.
+async fn flips(count: usize) {
     let cluster = Cluster::new().await;
     let (mut leader, mut standby) = cluster.two();
     let mut names = ["a".to_owned(), "b".to_owned()];
-    for flip in 0..8 {
-        match flip % 4 {
-            0 => assert_eq!(leader.stop(), 0),
+    for flip in 0..count {
+        let mut old = Some(leader);
+        match flip % 5 {
+            0 => assert_eq!(old.take().map(Running::stop), Some(0)),
             1 => {
                 // Somebody takes the Lease away: the leader ends by itself, as in the reference operator.
                 let theft = json!({"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 1}});
                 cluster.lease().patch(NAME, &PatchParams::default(), &Patch::Merge(theft)).await.unwrap();
-                leader.wait("Restarting because the leadership was handed over");
-                assert_eq!(leader.end().0, 0);
+                let mut robbed = old.take().unwrap();
+                robbed.wait("Restarting because the leadership was handed over");
+                assert_eq!(robbed.end().0, 0);
             }
-            2 => signal(&leader, "KILL"),
-            _ => {
+            2 => signal(old.as_ref().unwrap(), "KILL"),
+            3 => {
                 // A Lease that somebody deletes is made again, and the leader stays.
                 cluster.lease().delete(NAME, &DeleteParams::default()).await.unwrap();
-                cluster.wait_for_run(&names[0]);
-                assert_eq!(leader.stop(), 0);
+                let mut stays = old.take().unwrap();
+                stays.wait(RAN);
+                assert_eq!(stays.stop(), 0);
             }
+            _ => signal(old.as_ref().unwrap(), "STOP"),
         }
         standby.wait("leads from now on");
-        cluster.wait_for_run(&names[1]);
+        standby.wait(RAN);
+        if let Some(old) = old.filter(|_| flip % 5 == 4) {
+            // It is let go again while the other one is at work.
+            signal(&old, "CONT");
+            standby.wait(RAN);
+        }
         let next = format!("r{flip}");
         let mut replica = cluster.replica(&next);
         replica.wait(&format!("this replica is a standby of {}.", names[1]));
         leader = std::mem::replace(&mut standby, replica);
+        leader.forget_seen();
         names = [std::mem::take(&mut names[1]), next];
     }
     assert_eq!(standby.stop(), 0);
     assert_eq!(leader.stop(), 0);
     cluster.assert_alone();
+    println!("{count} flips, {} lines of {} replicas", cluster.trace().len(), count + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h1_the_lease_changes_hands_in_each_way_and_there_are_never_two_hook_runs_at_once() {
+    flips(5).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes half an hour; FLIPS says how often the Lease changes hands"]
+async fn f_h1_a_thousand_flips_of_two_processes_and_never_two_hook_runs_at_once() {
+    let given = Environment::of_process().text("FLIPS").map(|text| text.parse().unwrap());
+    flips(given.unwrap_or(1_000)).await;
+}
+
+/// A webhook whose hook lets everything be written, and makes a ConfigMap beside.
+const ALLOWS: &str = r#""kubernetesValidating":[{"name":"maps.example.com","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],"operations":["CREATE"]}]}]"#;
+const ANSWERS: &str = r#"echo '{"allowed": true}' > "$VALIDATING_RESPONSE_PATH"
+echo '{"operation": "CreateOrUpdate", "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-'$WHO'", "namespace": "ops"}}}' > "$KUBERNETES_PATCH_PATH""#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_h1_webhooks_are_served_by_every_replica_and_throughout_a_take_over() {
+    let cluster = Cluster::new().await;
+    cluster.world.write("global-hooks/allow.sh", &hook(ALLOWS, ANSWERS));
+    let own = [
+        ("ADDON_OPERATOR_HA", "true"),
+        ("ADDON_OPERATOR_ADMISSION_SERVER_ENABLED", "true"),
+        ("ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_ADDRESS", "127.0.0.1"),
+        ("ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_PORT", "0"),
+        ("ADDON_OPERATOR_WEBHOOK_URL", "https://127.0.0.1:0"),
+    ];
+    let start = |who: &str| {
+        let mut replica = cluster.operator(who, &[&TIMES[..], &own].concat());
+        let line = replica.wait("webhooks are answered on ");
+        let port: u16 = line.rsplit(':').next().unwrap().trim().parse().unwrap();
+        (replica, port)
+    };
+    // Which of two lines comes first is not said.
+    let says = |replica: &mut Running, text: &str| {
+        if !replica.seen().iter().any(|line| line.contains(text)) {
+            replica.wait(text);
+        }
+    };
+    let (mut leader, leads_on) = start("a");
+    says(&mut leader, "Operator is ready now");
+    let (mut standby, waits_on) = start("b");
+    says(&mut standby, "this replica is a standby of a.127-0-0-1.ops.pod");
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
+    let registered = async |port: u16| {
+        let wanted = format!("https://127.0.0.1:{port}");
+        let told = |found: Option<&ValidatingWebhookConfiguration>| {
+            let webhooks = found.and_then(|found| found.webhooks.as_ref());
+            let url = webhooks.and_then(|webhooks| webhooks[0].client_config.url.as_deref());
+            url.is_some_and(|url| url.starts_with(&wanted))
+        };
+        let waiting = await_condition(configurations.clone(), "addon-operator-ops", told);
+        let found = tokio::time::timeout(DEADLINE, waiting).await.unwrap().unwrap().unwrap();
+        found.webhooks.unwrap()[0].client_config.ca_bundle.clone().unwrap().0
+    };
+    // Both show the certificate that the leader tells the API server of.
+    let trusted = registered(leads_on).await;
+    let at = |port: u16| Asked { port, trusted: trusted.clone(), own: None };
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "ops");
+    let ask = async |port: u16| {
+        let (status, answer) = at(port).post("/validate/maps.example.com", &review("x")).await.unwrap();
+        assert!(status == 200 && answer.contains("\"allowed\":true"), "{status} {answer}");
+    };
+    ask(waits_on).await;
+    assert!(maps.get_opt("by-b").await.unwrap().is_none(), "a standby writes nothing");
+    ask(leads_on).await;
+    assert!(maps.get_opt("by-a").await.unwrap().is_some(), "the leader does what its hook asks for");
+    let (done, mut is_done) = tokio::sync::watch::channel(false);
+    let (asked, other) = (at(waits_on), tokio::task::spawn_blocking(move || leader.stop()));
+    let throughout = tokio::spawn(async move {
+        let mut count = 0;
+        while !*is_done.borrow_and_update() {
+            let (status, answer) = asked.post("/validate/maps.example.com", &review("x")).await.unwrap();
+            assert!(status == 200 && answer.contains("\"allowed\":true"), "{status} {answer}");
+            count += 1;
+        }
+        count
+    });
+    standby.wait("leads from now on");
+    assert_eq!(registered(waits_on).await, trusted, "the certificate is the same");
+    done.send_replace(true);
+    assert!(throughout.await.unwrap() > 0);
+    assert_eq!(other.await.unwrap(), 0);
+    ask(waits_on).await;
+    assert!(maps.get_opt("by-b").await.unwrap().is_some(), "now it leads");
+    assert_eq!(standby.stop(), 0);
 }
 
 /// Two versions of a product beside each other, as in the middle of a roll-out: each would undo what the other writes.
@@ -268,8 +378,8 @@ async fn f_h4_of_two_replicas_with_different_files_one_owns_the_release_and_the_
         let own = [("ADDON_OPERATOR_HA", "true"), ("MODULES_DIR", modules.to_str().unwrap())];
         cluster.operator(who, &[&TIMES[..], &own].concat())
     };
-    let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(cluster.client.clone(), "ops");
-    let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(cluster.client.clone(), "ops");
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "ops");
+    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), "ops");
     let written = async || {
         let map = maps.get("web").await.unwrap();
         let records = secrets.list(&ListParams::default().labels("owner=helm,name=web")).await.unwrap();

@@ -147,6 +147,11 @@ impl Running {
         &self.seen
     }
 
+    /// Forgets the log lines so far, of which a long test has many.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen.clear();
+    }
+
     /// Waits until the program has written a file.
     pub(crate) fn wait_for_file(&mut self, path: &Path) {
         let begun = Instant::now();

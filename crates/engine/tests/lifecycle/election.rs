@@ -78,6 +78,8 @@ struct Cluster {
     has_broker: bool,
     /// Whether the Lease may not be used.
     is_forbidden: bool,
+    /// By how much clocks are wrong that times in the Lease come from, in milliseconds.
+    clock_error: i64,
     /// Who ran a hook, one after the other.
     trace: Vec<String>,
 }
@@ -234,7 +236,8 @@ impl Cluster {
     /// Changes the Lease, and shows it to all who watch it.
     fn edit(&mut self, record: Option<LeaseRecord>) {
         self.version += 1;
-        let (version, renewed) = (self.version.to_string(), Some(format!("at {}", self.now)));
+        let clock = self.now.saturating_add_signed(self.clock_error);
+        let (version, renewed) = (self.version.to_string(), Some(format!("at {clock}")));
         self.lease = record.map(|record| LeaseRecord { version, renewed, ..record });
         for index in 0..self.replicas.len() {
             let Some(monitor) = self.replica(index).monitor.filter(|_| !self.replica(index).is_cut_off)
@@ -483,6 +486,23 @@ fn f_h1_a_dead_leader_is_replaced_after_its_lease() {
     assert!(!cluster.is_at_work(standby), "it may be alive");
     cluster.run(RETRY + 4_000);
     assert!(cluster.is_at_work(standby));
+}
+
+#[test]
+fn a_clock_that_jumps_by_an_hour_changes_nothing() {
+    for jump in [3_600_000, -3_600_000] {
+        let mut cluster = two();
+        let (leader, standby) = (cluster.leader().unwrap(), 1 - cluster.leader().unwrap());
+        cluster.run(10_000_000);
+        cluster.clock_error = jump;
+        cluster.work(60);
+        assert_eq!(cluster.leader(), Some(leader));
+        cluster.kill(leader);
+        cluster.run(LEASE - RETRY - 2_000);
+        assert!(!cluster.is_at_work(standby), "{jump}: it may be alive");
+        cluster.run(RETRY + 4_000);
+        assert!(cluster.is_at_work(standby), "{jump}");
+    }
 }
 
 #[test]
