@@ -162,12 +162,12 @@ struct Directory {
     /// The directory itself, once it was looked into.
     opened: Option<Opened>,
     /// The files of the layout that are there. Between runs inputs hold zeros, and outputs are empty.
-    kept: Vec<Option<KeptFile>>,
+    kept: Vec<Option<OpenFile>>,
 }
 
 /// A file that is used again.
 #[derive(Debug)]
-struct KeptFile {
+struct OpenFile {
     /// The file, open for writing.
     file: WatchedFile,
     /// Its number.
@@ -176,7 +176,7 @@ struct KeptFile {
     length: u64,
 }
 
-impl KeptFile {
+impl OpenFile {
     /// Returns whether it has its name still, and nothing is in it.
     fn is_empty(&self) -> bool {
         fstat(&*self.file).is_ok_and(|found| found.st_nlink == 1 && found.st_size == 0)
@@ -194,13 +194,13 @@ impl Directory {
     /// Returns whether its files are as they were left. Cleaners of /tmp remove what is old.
     fn is_untouched(&self) -> bool {
         let (inputs, outputs) = self.kept.split_at(self.layout.inputs.len().min(self.kept.len()));
-        let is_there = |kept: &KeptFile| fstat(&*kept.file).is_ok_and(|found| found.st_nlink == 1);
+        let is_there = |kept: &OpenFile| fstat(&*kept.file).is_ok_and(|found| found.st_nlink == 1);
         let is_at_place = || {
             let opened = self.opened.as_ref().map(|opened| opened.inode);
             rustix::fs::lstat(&self.path).is_ok_and(|found| Some(found.st_ino) == opened)
         };
         inputs.iter().flatten().all(is_there)
-            && outputs.iter().flatten().all(KeptFile::is_empty)
+            && outputs.iter().flatten().all(OpenFile::is_empty)
             && is_at_place()
     }
 
@@ -220,7 +220,7 @@ impl Directory {
         };
         let mut buffer = [MaybeUninit::uninit(); 2048];
         let mut entries = RawDir::new(&opened.directory, &mut buffer);
-        let mut found: Vec<Option<KeptFile>> = self.layout.names().map(|_| None).collect();
+        let mut found: Vec<Option<OpenFile>> = self.layout.names().map(|_| None).collect();
         while let Some(entry) = entries.next() {
             let entry = entry.ok()?;
             let name = match entry.file_name().to_str().ok()? {
@@ -234,7 +234,7 @@ impl Directory {
             } else {
                 let flags = flags | OFlags::NONBLOCK | OFlags::WRONLY;
                 let file = openat(&opened.directory, name, flags, Mode::empty()).ok()?;
-                KeptFile { file: WatchedFile::new(file.into()), inode: entry.ino(), length: 0 }
+                OpenFile { file: WatchedFile::new(file.into()), inode: entry.ino(), length: 0 }
             });
         }
         self.kept = found;
@@ -370,7 +370,7 @@ impl RunFiles {
     }
 
     /// Returns the file of the layout with this name and path. It is made if there is none.
-    fn file(&mut self, name: &str, path: &Path) -> Result<&mut KeptFile, ScratchError> {
+    fn file(&mut self, name: &str, path: &Path) -> Result<&mut OpenFile, ScratchError> {
         let failed = |source| ScratchError::Write { path: path.to_owned(), source };
         let index = self.directory.layout.position(name);
         let slot = index.and_then(|index| self.directory.kept.get_mut(index));
@@ -380,7 +380,7 @@ impl RunFiles {
         } else {
             let file = create(path)?;
             let inode = file.metadata().map_err(failed)?.ino();
-            KeptFile { file: WatchedFile::new(file), inode, length: 0 }
+            OpenFile { file: WatchedFile::new(file), inode, length: 0 }
         };
         Ok(slot.insert(kept))
     }
@@ -407,7 +407,7 @@ impl RunFiles {
     /// Overwrites a file with zeros, or removes it if it is longer than `longest`. One in memory is emptied instead.
     ///
     /// Returns nothing if the directory may not be used again.
-    fn clear(&self, mut kept: KeptFile, name: &str, longest: u64) -> Option<Cleared> {
+    fn clear(&self, mut kept: OpenFile, name: &str, longest: u64) -> Option<Cleared> {
         let found = fstat(&*kept.file).ok()?;
         self.all.is_private(&found, FileType::RegularFile, 0o600).then_some(())?;
         kept.length = u64::try_from(found.st_size).ok()?;
@@ -415,7 +415,7 @@ impl RunFiles {
         if kept.length > longest {
             if self.all.is_in_memory && is_ours_alone() {
                 kept.file.set_len(0).ok()?;
-                return Some(Cleared::Kept(KeptFile { length: 0, ..kept }));
+                return Some(Cleared::Kept(OpenFile { length: 0, ..kept }));
             }
             fs::remove_file(self.directory.path.join(name)).ok()?;
             if !self.all.is_in_memory {
@@ -450,7 +450,7 @@ enum Cleared {
     /// It was removed.
     Gone,
     /// It holds zeros, or nothing.
-    Kept(KeptFile),
+    Kept(OpenFile),
 }
 
 /// Closes a file that was removed, without waiting for that.
