@@ -262,6 +262,7 @@ impl Adapters {
     fn notify(&self, notice: Notice) {
         if let Notice::ConvergeStarted { .. }
         | Notice::ConvergeFinished { .. }
+        | Notice::ElectionChanged { .. }
         | Notice::ScriptsAskedAgain { .. } = notice
         {
             // What the start needed, or the charts and releases, is not needed any more.
