@@ -10,7 +10,7 @@ use std::time::Duration;
 use ::source::allow::{AllowList, AllowedHost};
 use ::source::index::MAX_INDEX_BYTES;
 use ::source::url::Protocols;
-use addon_operator::source::{Options, Sources, SystemLookup, Trust};
+use addon_operator::source::{Options, Sources, SystemLookup, Trust, TrustOptions};
 use apiserver::ApiServer;
 use engine::{Fetched, Include, RegisteredAddon, Registry, RepositorySpec, SourceKey, SourceSpec};
 use flate2::Compression;
@@ -130,7 +130,13 @@ impl World {
             config_map: "addon-operator".to_owned(),
             secret_namespaces: Vec::new(),
             mirrors: ::source::mirror::Mirrors::default(),
-            trust: Trust { allowed, authorities: None, api_server: None, lookup },
+            trust: Trust {
+                allowed,
+                authorities: None,
+                api_server: None,
+                lookup,
+                options: TrustOptions::OPERATOR,
+            },
             in_flight: 16,
             timeout: Duration::from_mins(5),
         };
