@@ -137,14 +137,21 @@ pub struct Helm {
     last_releases: LastReleases,
     taken_over: TakenObjects,
     version: Arc<OnceLock<KubeVersion>>,
-    /// What templates know about the cluster, made of these kinds. There are hundreds of them, and each render asks.
-    capabilities: Mutex<Option<(Arc<[Resource]>, Arc<Capabilities>)>>,
+    /// What templates know about the cluster. There are hundreds of kinds, and each render asks.
+    capabilities: Mutex<Option<KnownCapabilities>>,
     /// Where the archives come from of charts that modules name.
     archives: ArchiveSource,
     /// The program that renders and writes releases, if not the operator itself.
     command: Arc<OnceLock<Arc<HelmCommand>>>,
     /// As whom everything is done, if not as the operator.
     guest: Option<Guest>,
+}
+
+/// What templates know about the cluster, with the kinds of which it was made.
+#[derive(Debug)]
+struct KnownCapabilities {
+    kinds: Arc<[Resource]>,
+    capabilities: Arc<Capabilities>,
 }
 
 /// A `ServiceAccount` as which releases are changed.

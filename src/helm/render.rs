@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::chart_cache::LoadedChart;
 use super::error::ReleaseError;
 use super::render_environment::ClusterEnvironment;
-use super::{Helm, object, render_thread};
+use super::{Helm, KnownCapabilities, object, render_thread};
 
 /// One of the two ways to render a chart.
 type Render = fn(
@@ -125,10 +125,8 @@ impl Helm {
             .await
             .map_err(|source| ReleaseError::of_kind("chart", "kinds", "", source))?;
         let mut last = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((kinds, capabilities)) = &*last
-            && Arc::ptr_eq(kinds, &known)
-        {
-            return Ok(Arc::clone(capabilities));
+        if let Some(last) = last.as_ref().filter(|last| Arc::ptr_eq(&last.kinds, &known)) {
+            return Ok(Arc::clone(&last.capabilities));
         }
         let mut versions: Vec<String> = Vec::new();
         for resource in known.iter() {
@@ -138,7 +136,7 @@ impl Helm {
         versions.sort();
         versions.dedup();
         let capabilities = Arc::new(Capabilities { kube_version: version, api_versions: versions });
-        *last = Some((known, Arc::clone(&capabilities)));
+        *last = Some(KnownCapabilities { kinds: known, capabilities: Arc::clone(&capabilities) });
         Ok(capabilities)
     }
 

@@ -63,7 +63,8 @@ impl Pipe {
                 rustix::io::ioctl_fionbio(&pipe, true)?;
                 Self::Heard(Receiver::from_owned_fd(pipe)?)
             }
-            other => other,
+            Self::Heard(pipe) => Self::Heard(pipe),
+            Self::Ended => Self::Ended,
         };
         Ok(())
     }

@@ -22,7 +22,7 @@ async fn as_account() -> Client {
     let config = Kubeconfig::read_from(std::env::var("KUBECONFIG").unwrap()).unwrap();
     let mut config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info.impersonate = Some(ACCOUNT.to_owned());
-    config.default_namespace = "ops".to_owned();
+    "ops".clone_into(&mut config.default_namespace);
     Client::try_from(config).unwrap()
 }
 
@@ -34,10 +34,11 @@ async fn allow(world: &World, verbs: &[&str]) {
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"]},
     ]);
     let role = json!({"metadata": {"name": "charts"}, "rules": rules});
-    let roles = format!("{ROLES}/namespaces/ops/roles");
-    let (status, _) = send(&world.cluster.server, Method::PUT, &format!("{roles}/charts"), &role).await;
+    let collection = format!("{ROLES}/namespaces/ops/roles");
+    let path = format!("{collection}/charts");
+    let (status, _) = send(&world.cluster.server, Method::PUT, &path, &role).await;
     if status == 404 {
-        ok(&world.cluster.server, Method::POST, &roles, &role).await;
+        ok(&world.cluster.server, Method::POST, &collection, &role).await;
     }
 }
 

@@ -153,7 +153,8 @@ fn program(hook: &Path) -> Vec<String> {
     let (_, behind) = rest.split_once("\nCONFIG\n").unwrap();
     let mut all = format!("{before}\n{behind}");
     let module = hook.parent().unwrap().parent().unwrap();
-    for word in behind.split(['"', '/']).filter(|word| word.ends_with(".jq")) {
+    let is_library = |word: &&str| Path::new(word).extension().is_some_and(|end| end == "jq");
+    for word in behind.split(['"', '/']).filter(is_library) {
         all += &fs::read_to_string(module.join("lib").join(word)).unwrap();
     }
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');

@@ -142,7 +142,7 @@ impl Noted {
     }
 }
 
-/// What the flowchart of a HostedCluster makes, in its order.
+/// What the flowchart of a hosted cluster makes, in its order.
 const RECIPE: [&str; 9] = [
     "patch namespaces/clusters-demo",
     "patch secrets/pull-secret",

@@ -270,7 +270,7 @@ async fn flips(count: usize) {
     assert_eq!(standby.stop(), 0);
     assert_eq!(leader.stop(), 0);
     cluster.assert_alone();
-    println!("{count} flips, {} lines of {} replicas", cluster.trace().len(), count + 2);
+    eprintln!("{count} flips, {} lines of {} replicas", cluster.trace().len(), count + 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

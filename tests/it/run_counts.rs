@@ -11,7 +11,7 @@ use crate::support::in_process::Cluster;
 use crate::support::measured::Program;
 use crate::support::server::{ok, until};
 
-/// A controller of ConfigMaps that has nothing to say.
+/// A controller of `ConfigMap`s that has nothing to say.
 const HOOK: &str = r#"#!/bin/sh
 [ "$1" = --config ] && exec echo '{"configVersion": "v1", "reconcile": [{"name": "map", "apiVersion": "v1", "kind": "ConfigMap", "namespace": {"nameSelector": {"matchNames": ["things"]}}}]}'
 echo run >> "$RUNS"

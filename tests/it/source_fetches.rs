@@ -369,13 +369,11 @@ async fn what_the_disk_does_not_take_is_a_registering_error_that_says_what_to_do
     };
     let told = async || {
         let fetched = sources.fetch(&key(), &of).await.unwrap();
-        match &fetched.repositories[0].outcome {
-            Err(problem) => (problem.reason.as_str(), problem.message.clone()),
-            Ok(_) => {
-                let (reason, message) = problem(&fetched);
-                (reason.as_str(), message)
-            }
+        if let Err(problem) = &fetched.repositories[0].outcome {
+            return (problem.reason.as_str(), problem.message.clone());
         }
+        let (reason, message) = problem(&fetched);
+        (reason.as_str(), message)
     };
     for (folder, what) in [("staging", "the index"), ("blobs", "the bundle")] {
         break_folder(folder);

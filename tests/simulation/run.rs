@@ -340,7 +340,7 @@ fn unrest(view: &View, seed: Seed, intent: &Intent) -> Vec<String> {
         view.watches
             .iter()
             .filter(|watch| !watch.listed || watch.failure.is_some())
-            .filter(|watch| !(waits && watch.missing_kind.is_some()) && !is_forbidden(watch))
+            .filter(|watch| !(is_forbidden(watch) || waits && watch.missing_kind.is_some()))
             .map(|watch| format!("watch of {}: listed {}, {:?}", watch.kind, watch.listed, watch.failure)),
     );
     // One that has failed waits for up to a minute until it lists again.

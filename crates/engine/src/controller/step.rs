@@ -312,7 +312,9 @@ impl Controller {
                 }
             } else {
                 // What was refused is tried again, and goes round in no circle.
-                tried.iter().for_each(|change| change.count_in(&mut state.turns));
+                for change in tried {
+                    change.count_in(&mut state.turns);
+                }
             }
         }
         if !self.is_same(key, &wanted) {

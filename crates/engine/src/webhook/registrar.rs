@@ -121,23 +121,7 @@ impl Registrar {
         config: &Arc<Config>,
         wanted: Wanted<'_>,
     ) {
-        if wanted.is_ending && self.retry_at.take().is_some() {
-            // It is not tried again.
-            self.is_dirty = false;
-        }
-        if wanted.is_ending {
-            self.disputes.clear();
-        }
-        let now = cx.now;
-        self.is_dirty |=
-            self.disputes.values().filter_map(|dispute| dispute.mending.next()).any(|at| at <= now);
-        if self.in_flight.is_none() && wanted.registers && std::mem::take(&mut self.withdraws) {
-            let run = cx.ids.run();
-            self.in_flight = Some((run, Step::Withdraw));
-            cx.push(Effect::RegisterWebhooks { run, registration: Arc::default() });
-        }
-        let waits = self.retry_at.is_some_and(|at| at > cx.now);
-        if !self.is_dirty || self.in_flight.is_some() || waits {
+        if !self.is_due(cx, wanted) {
             return;
         }
         self.retry_at = None;
@@ -179,17 +163,8 @@ impl Registrar {
             for (kind, wished) in
                 [(AdmissionKind::Validating, &validating), (AdmissionKind::Mutating, &mutating)]
             {
-                let name = &wanted.webhooks.name;
-                let watch = self.configuration(kind);
-                let Some(wished) = wished else {
-                    watch.stop(cx);
-                    continue;
-                };
-                watch.start(cx, bindings, (kind, name));
-                let difference = watch.differs(wished);
-                let object = format!("{kind}WebhookConfiguration {name}");
-                is_changed |= self.mends(cx, &object, difference);
-                objects.insert(object);
+                let object = (kind, wanted.webhooks.name.as_str());
+                is_changed |= self.mends_configuration(cx, bindings, object, wished.as_ref(), &mut objects);
             }
         }
         if is_told {
@@ -201,6 +176,49 @@ impl Registrar {
         }
         let sweep = sweeps.then(|| wanted.index.definitions().map(ToString::to_string).collect());
         self.register(cx, WebhookRegistration { validating, mutating, kept, conversions, sweep });
+    }
+
+    /// Returns whether something changed, and nothing is under way. Withdraws webhooks first, if they are to be.
+    fn is_due(&mut self, cx: &mut Context, wanted: Wanted<'_>) -> bool {
+        if wanted.is_ending && self.retry_at.take().is_some() {
+            // It is not tried again.
+            self.is_dirty = false;
+        }
+        if wanted.is_ending {
+            self.disputes.clear();
+        }
+        let now = cx.now;
+        self.is_dirty |=
+            self.disputes.values().filter_map(|dispute| dispute.mending.next()).any(|at| at <= now);
+        if self.in_flight.is_none() && wanted.registers && std::mem::take(&mut self.withdraws) {
+            let run = cx.ids.run();
+            self.in_flight = Some((run, Step::Withdraw));
+            cx.push(Effect::RegisterWebhooks { run, registration: Arc::default() });
+        }
+        let waits = self.retry_at.is_some_and(|at| at > now);
+        self.is_dirty && self.in_flight.is_none() && !waits
+    }
+
+    /// Watches a configuration, and adds it to `objects`. Returns whether it is put right now; one that is not wanted is not watched.
+    fn mends_configuration(
+        &mut self,
+        cx: &mut Context,
+        bindings: &mut Bindings,
+        (kind, name): (AdmissionKind, &str),
+        wished: Option<&Value>,
+        objects: &mut BTreeSet<String>,
+    ) -> bool {
+        let watch = self.configuration(kind);
+        let Some(wished) = wished else {
+            watch.stop(cx);
+            return false;
+        };
+        watch.start(cx, bindings, (kind, name));
+        let difference = watch.differs(wished);
+        let object = format!("{kind}WebhookConfiguration {name}");
+        let is_mended = self.mends(cx, &object, difference);
+        objects.insert(object);
+        is_mended
     }
 
     fn register(&mut self, cx: &mut Context, registration: WebhookRegistration) {
