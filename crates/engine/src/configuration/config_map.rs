@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::earlier_secrets::EarlierSecrets;
 use super::maintenance::Maintenance;
 use super::texts::ConfigTexts;
 use crate::config_object::ConfigObject;
@@ -19,7 +20,9 @@ pub(super) struct ConfigMap {
     plain: ConfigTexts,
     secret: ConfigTexts,
     /// What is in force of the sections that the Secret has a part of.
-    pub(super) layers: BTreeMap<String, Layers>,
+    layers: BTreeMap<String, Layers>,
+    /// What was in force before of the Secret.
+    earlier: EarlierSecrets,
     pub(super) flags: BTreeMap<String, Flag>,
     pub(super) maintenance: BTreeMap<String, Maintenance>,
     /// What is wrong, by key, and since when.
@@ -157,15 +160,38 @@ impl ConfigMap {
         self.of_mut(save.object).saved(&save.key, &save.text, version);
     }
 
+    /// Returns the parts of a section, if the Secret has one.
+    pub(super) fn layers(&self, key: &str) -> Option<&Layers> {
+        self.layers.get(key)
+    }
+
+    /// Records the parts of a section that are in force from now on; `None` if the Secret has none.
+    pub(super) fn set_layers(&mut self, key: &str, layers: Option<Layers>) {
+        let secret = layers.as_ref().map(|layers| Arc::clone(&layers.secret));
+        let before = match layers {
+            Some(layers) => self.layers.insert(key.to_owned(), layers),
+            None => self.layers.remove(key),
+        };
+        if let Some(before) = before.filter(|before| secret.as_ref() != Some(&before.secret)) {
+            self.earlier.add(before.secret);
+        }
+    }
+
     /// Records what was written into the objects as what is in force of a section.
-    pub(super) fn set_layers(&mut self, key: &str, saved: &[(ConfigObject, Arc<Value>)]) {
-        let Some(layers) = self.layers.get_mut(key) else { return };
+    pub(super) fn saved_layers(&mut self, key: &str, saved: &[(ConfigObject, Arc<Value>)]) {
+        let Some(mut layers) = self.layers(key).cloned() else { return };
         for (object, value) in saved {
             match object {
                 ConfigObject::ConfigMap => layers.plain = Some(Arc::clone(value)),
                 ConfigObject::Secret => layers.secret = Arc::clone(value),
             }
         }
+        self.set_layers(key, Some(layers));
+    }
+
+    /// Iterates over what the Secret says, and what it said before.
+    pub(super) fn secret_parts(&self) -> impl Iterator<Item = &Value> {
+        self.layers.values().map(|layers| &*layers.secret).chain(self.earlier.iter())
     }
 
     /// Records that a section is ours and good.
@@ -185,7 +211,7 @@ impl ConfigMap {
         self.flags.remove(key);
         self.maintenance.remove(key);
         self.good.remove(key);
-        self.layers.remove(key);
+        self.set_layers(key, None);
         for key in keys_of(key) {
             self.forget_texts(&key);
             self.forget_problems(&key);

@@ -56,7 +56,7 @@ impl Configuration {
     /// Returns what a section is in each of the objects, to be `config` together: those that differ from now, the ConfigMap
     /// first. All of it is for the ConfigMap where the Secret has no part.
     fn parts(&self, key: &str, config: &Arc<Value>) -> Vec<(ConfigObject, Arc<Value>)> {
-        let Some(Layers { plain, secret }) = self.config_map.layers.get(key) else {
+        let Some(Layers { plain, secret }) = self.config_map.layers(key) else {
             return vec![(ConfigObject::ConfigMap, Arc::clone(config))];
         };
         let (below, above) = values::overlay::split(config, plain.as_deref(), secret);
@@ -175,7 +175,7 @@ impl Configuration {
         }
         let changed = self.section(scope).is_some_and(|now| !Arc::ptr_eq(now.result(), section.result()));
         if !prepared.saved.is_empty() {
-            self.config_map.set_layers(section.key(), &prepared.saved);
+            self.config_map.saved_layers(section.key(), &prepared.saved);
             self.config_map.config_committed(section.key());
         }
         self.set_section(cx, scope, section);

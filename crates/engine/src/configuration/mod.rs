@@ -2,6 +2,7 @@
 
 mod config_map;
 mod decision;
+mod earlier_secrets;
 mod flags;
 mod hook_output;
 mod maintenance;

@@ -30,7 +30,7 @@ impl Configuration {
 
     /// Returns whether values of the section with this key come from the Secret over the `ConfigMap`.
     pub(crate) fn has_secret_values(&self, key: &str) -> bool {
-        self.config_map.layers.contains_key(key)
+        self.config_map.layers(key).is_some()
     }
 
     /// Returns a picture of the maintenance of the module with this key, if it is in one.
@@ -355,7 +355,7 @@ impl Configuration {
         value: Option<Arc<Value>>,
     ) -> Result<(Option<Section>, bool), Failure> {
         let (key, other) = (section.key(), object.other());
-        let layers = self.config_map.layers.get(key).cloned();
+        let layers = self.config_map.layers(key).cloned();
         let in_force = match other {
             ConfigObject::ConfigMap => {
                 layers.map_or_else(|| section.config().cloned(), |layers| layers.plain)
@@ -388,7 +388,7 @@ impl Configuration {
         let key = section.key();
         let Some(secret) = secret else {
             let taken = configured(section, object, plain)?;
-            self.config_map.layers.remove(key);
+            self.config_map.set_layers(key, None);
             return Ok(taken);
         };
         let mut config = plain.as_deref().cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
@@ -398,7 +398,7 @@ impl Configuration {
                 .advise("the last good values stay in force; nest the values of this key less deeply")
         })?;
         let taken = configured(section, object, Some(Arc::new(config)))?;
-        self.config_map.layers.insert(key.to_owned(), Layers { plain, secret });
+        self.config_map.set_layers(key, Some(Layers { plain, secret }));
         Ok(taken)
     }
 

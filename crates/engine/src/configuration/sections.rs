@@ -327,12 +327,12 @@ impl Configuration {
 
     /// Returns the values of the Secret that are in force for a section.
     pub(crate) fn secret_part(&self, key: &str) -> Option<&Arc<Value>> {
-        Some(&self.config_map.layers.get(key)?.secret)
+        Some(&self.config_map.layers(key)?.secret)
     }
 
-    /// Returns the texts of the Secret, which no output quotes unasked.
+    /// Returns the texts of the Secret, also those that it had before: no output quotes them unasked.
     pub(crate) fn config_secrets(&self) -> Secrets<'static> {
-        let values: Vec<&Value> = self.config_map.layers.values().map(|layers| &*layers.secret).collect();
+        let values: Vec<&Value> = self.config_map.secret_parts().collect();
         Secrets::of(&values).into_owned()
     }
 }

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::build::{Files, TICK, config, configures, cron, files, secret};
-use crate::world::World;
+use crate::world::{World, failure};
 
 fn web() -> Files {
     files().module(10, "web").hook("tick.sh", TICK)
@@ -156,4 +156,24 @@ fn a_secret_that_may_not_be_read_is_told_and_hinders_nothing() {
     assert!(trace.contains("upgrade web"), "{trace}");
     let told = world.told(engine::view::status::text);
     assert!(told.contains("Secret ops/addon-operator"), "{told}");
+}
+
+#[test]
+fn slip_03_failures_of_before_do_not_show_what_the_secret_said_then() {
+    let mut world = World::new(&web())
+        .configured_with(&[], Some(&[("web", "password: hunter22")]))
+        .settled()
+        .hook("web/tick.sh", Err(failure("login hunter22 failed")));
+    world.after(100, cron("* * * * *"));
+    // The value is another one, then there is no Secret.
+    let edits = [secret(101, &[("web", "password: hunter33")]), secret(102, &[])];
+    for event in edits {
+        world.after(100, event);
+        let shown = world.told(|view, _| {
+            let failures =
+                view.queues.iter().flat_map(|queue| &queue.tasks).flat_map(|task| &task.last_failure);
+            failures.map(|failure| view.secrets.hide(&failure.to_string()).into_owned()).collect::<Vec<_>>()
+        });
+        assert_eq!(shown, ["login ****** failed"]);
+    }
 }
