@@ -216,6 +216,10 @@ impl<'a> Running<'a> {
             Action::Apply(objects) => self.objects.apply(objects).await?,
             Action::Config(config) => self.configure(config).await?,
             Action::Delete(references) => refused = self.objects.delete(references).await?,
+            Action::Reconcile(object) => {
+                self.case.selection.controls(object)?;
+                self.objects.apply(std::slice::from_ref(object)).await?;
+            }
             Action::Schedule(name) => self.fire(&self.case.selection.crontab(name)?).await?,
         }
         self.rest().await?;

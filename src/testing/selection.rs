@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::hook::Lifecycle;
+use engine::hook::reconcile::ObjectKind;
 use engine::{Catalog, CronLine, EnabledFlag, Global, Hook, Module, ModuleName};
 use serde_json::{Map, Value};
 
@@ -67,6 +68,22 @@ impl Selection {
         found
             .map(|binding| binding.crontab.clone())
             .ok_or_else(|| unknown("schedule", name, bindings().map(|binding| binding.name.as_str())))
+    }
+
+    /// Checks that an object is one of a controller that runs in this test: otherwise the step would test nothing.
+    pub(super) fn controls(&self, object: &Value) -> Result<(), String> {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = ObjectKind { api_version: text("apiVersion"), kind: text("kind") };
+        let kinds: BTreeSet<String> = hooks(&self.catalog)
+            .flat_map(|hook| &hook.spec.reconciles)
+            .map(|binding| binding.kind().to_string())
+            .collect();
+        let name = kind.to_string();
+        if kinds.contains(&name) {
+            return Ok(());
+        }
+        let unknown = unknown("controller of kind", &name, kinds.iter().map(String::as_str));
+        Err(format!("{unknown} (the key apply writes any object)"))
     }
 }
 

@@ -91,6 +91,8 @@ pub(super) enum Action {
     /// Have the webhook of their definition turn objects into a version.
     Convert(Vec<Value>, String),
     Delete(Vec<Value>),
+    /// Write the object of a controller: its key runs.
+    Reconcile(Value),
     Schedule(String),
     Start,
 }
@@ -222,8 +224,7 @@ fn step(node: Node<'_>) -> Step {
         node.key("config", |node| Action::Config(node.map())),
         node.key("convert", conversion),
         node.key("delete", |node| Action::Delete(node.references())),
-        // The object of a controller: its key runs.
-        node.key("reconcile", |node| Action::Apply(vec![node.object()])),
+        node.key("reconcile", |node| Action::Reconcile(node.object())),
         node.key("schedule", |node| Action::Schedule(node.text())),
     ];
     let mut actions = actions.into_iter().flatten();

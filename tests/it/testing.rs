@@ -476,3 +476,31 @@ fn slip_04_each_cluster_of_a_test_has_a_token_of_its_own() {
     assert_eq!((tokens.lines().count(), found.len()), (4, 4), "{tokens}");
     assert!(found.iter().all(|token| token.len() >= 43), "256 random bits need 43 characters: {found:?}");
 }
+
+#[test]
+fn a_step_that_reconciles_the_object_of_no_controller_is_an_error() {
+    const CONTROLLER: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  echo '{"configVersion": "v1", "reconcile": [{"name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "labelSelector": {"matchLabels": {"own": "yes"}}}]}'
+  exit 0
+fi
+echo '{}' > "$RECONCILE_RESULT_PATH"
+"#;
+    let world = Fixture::new();
+    world.write("modules/010-web/hooks/maps.sh", CONTROLLER);
+    let object = "apiVersion: v1, metadata: {name: a, labels: {own: 'yes'}}";
+    let test = |kind: &str| {
+        world.write(
+            "modules/010-web/hooks/maps.test.yaml",
+            &format!("tests:\n- run: maps\n  steps:\n  - reconcile: {{kind: {kind}, {object}}}\n"),
+        );
+        world.test(&["modules/010-web/hooks/maps.test.yaml"])
+    };
+    let (code, text) = test("ConfigMap");
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = test("Secret");
+    assert!(
+        code != 0 && text.contains("there is no controller of kind Secret; known are ConfigMap"),
+        "{text}"
+    );
+}
