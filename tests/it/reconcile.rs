@@ -12,8 +12,13 @@ use crate::support::in_process::{Cluster, Operator};
 use crate::support::program::{Workspace, get as http_get, hook};
 use crate::support::server::{get, ok};
 
-/// The kind `Website`.
+/// The kind `Website`. Its status is a subresource.
 fn crd() -> Value {
+    crd_with(&json!({"status": {}}))
+}
+
+/// The kind `Website` with these subresources.
+fn crd_with(subresources: &Value) -> Value {
     let fields = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -22,7 +27,7 @@ fn crd() -> Value {
             "group": "example.com", "scope": "Namespaced",
             "names": {"plural": "websites", "singular": "website", "kind": "Website", "listKind": "WebsiteList"},
             "versions": [{
-                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "name": "v1", "served": true, "storage": true, "subresources": subresources,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": fields, "status": {
                     "type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"page": {"type": "string", "nullable": true}},
                 }}}},
@@ -75,10 +80,14 @@ struct World {
 
 impl World {
     async fn start(hook: &str) -> Self {
+        Self::start_with(hook, &crd()).await
+    }
+
+    async fn start_with(hook: &str, crd: &Value) -> Self {
         let cluster = Cluster::new().await;
         cluster.write("global-hooks/websites.sh", hook);
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        ok(&cluster.server, Method::POST, path, &crd()).await;
+        ok(&cluster.server, Method::POST, path, crd).await;
         let operator = cluster.start(&[]).await;
         Self { cluster, operator }
     }
@@ -195,6 +204,20 @@ async fn told(world: &World, name: &str, reason: &str, text: &str) {
         })
     };
     world.settled("/api/v1/namespaces/ops/events", is_told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_the_kind_has_no_place_for_is_told_with_what_to_do() {
+    let world = World::start_with(PUPPET, &crd_with(&json!({}))).await;
+    world.create("blank", json!({"result": {"status": {"page": "a"}}})).await;
+    told(&world, "blank", "ReconcileFailed", "kind Website has no subresource status").await;
+    let begun = std::time::Instant::now();
+    while !world.queue().await.contains("Website ops/blank:failures") {
+        assert!(begun.elapsed() < crate::support::DEADLINE, "{}", world.queue().await);
+    }
+    // What is gone needs no status: its run is no failure, with or without the subresource.
+    ok(&world.cluster.server, Method::DELETE, &format!("{SITES}/blank"), &Value::Null).await;
+    world.operator.stop().await;
 }
 
 fn map(namespace: &str, name: &str, more: &Value) -> Value {

@@ -166,6 +166,24 @@ impl Object<'_> {
         self.server_side_apply(value, true).await
     }
 
+    /// Looks why there was nothing to change: the object may be there, and its kind have no such subresource.
+    ///
+    /// # Errors
+    ///
+    /// If that is so.
+    pub(super) async fn has_subresource(&self) -> Result<(), PatchError> {
+        let Some(name) = &self.target.subresource else { return Ok(()) };
+        if self.within(self.api.get_opt(&self.target.name)).await?.is_none() {
+            return Ok(());
+        }
+        let text =
+            format!("kind {} has no subresource {name}, so nothing can be written there", self.resource.kind);
+        let advice = format!(
+            "add `subresources: {{{name}: {{}}}}` to the version in the CustomResourceDefinition of the kind"
+        );
+        Err(PatchError::Failure(Failure::new(FailureKind::Cluster, text).advise(advice)))
+    }
+
     /// Deletes the object; in the foreground it is waited for until it is gone.
     pub(super) async fn delete(&self, propagation: Propagation) -> Result<(), PatchError> {
         let policy = match propagation {

@@ -106,10 +106,12 @@ impl Patcher {
             Step::ApplyChild { object: value } => object.apply_child(value).await,
             Step::Filter(filter) => object.filter(filter).await,
         };
-        match outcome {
-            Err(PatchError::Request(error)) if patch.ignore_missing_object && is_not_found(&error) => Ok(()),
-            outcome => outcome,
+        let Err(PatchError::Request(error)) = &outcome else { return outcome };
+        if !is_not_found(error) {
+            return outcome;
         }
+        object.has_subresource().await?;
+        if patch.ignore_missing_object { Ok(()) } else { outcome }
     }
 
     fn api(&self, resource: &Resource, namespace: &str) -> Api<DynamicObject> {
