@@ -262,6 +262,7 @@ impl Recording {
             | Event::RepositoryKindsServed
             | Event::SourceKindsServed
             | Event::KindAppeared { .. }
+            | Event::KindIsClusterWide { .. }
             | Event::NamespaceListed { .. }
             | Event::ObjectChanged { .. }
             | Event::OwnWatchChanged { .. }

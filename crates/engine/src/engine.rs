@@ -247,6 +247,8 @@ impl Engine {
                 controllers.kind_appeared(monitor);
             }
             Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
+            // Only children are put where they belong by us.
+            Event::KindIsClusterWide { monitor } => controllers.kind_is_cluster_wide(monitor),
             Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
                 sources.kind_vanished(lower.cx, kind);
                 // A watch of what does not exist is no broken watch.

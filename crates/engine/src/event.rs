@@ -164,6 +164,11 @@ pub enum Event {
         /// The monitor that waited for it.
         monitor: MonitorId,
     },
+    /// The objects of the kind of a monitor are in no namespace. It comes before its lists; of other kinds nothing is said.
+    KindIsClusterWide {
+        /// The monitor.
+        monitor: MonitorId,
+    },
     /// The kind of a monitor does not exist (any more); the monitor waits for it.
     KindVanished {
         /// The monitor.

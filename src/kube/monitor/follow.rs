@@ -156,7 +156,7 @@ impl Informer {
         let listed = self.list(&target.type_meta, &target.collections, &subscribers, namespaces).await?;
         let versions: Vec<u64> = listed.versions.iter().map(|version| number(version)).collect();
         subscriptions.list(listed.objects.keys().copied(), &versions);
-        self.publish_lists(listed.objects).await;
+        self.publish_lists(&target.resource, listed.objects).await;
         subscriptions.fail(listed.failed);
         Ok(())
     }

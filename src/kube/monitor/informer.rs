@@ -163,7 +163,7 @@ impl Informer {
         if state.missing.take().is_some() {
             self.report(|monitor| Event::KindAppeared { monitor }).await;
         }
-        self.publish_lists(listed.objects).await;
+        self.publish_lists(&target.resource, listed.objects).await;
         let subscriptions = Subscriptions::new(subscribers, listed.failed);
         self.follow(target, listed.versions, subscriptions, state).await
     }

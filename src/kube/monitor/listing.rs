@@ -9,6 +9,7 @@ use engine::{Event, Failure, FailureKind, MonitorId};
 
 use super::informer::Informer;
 use super::object_filter::{Filtered, RawObject, Subscribers, TypeMeta, filter_objects};
+use crate::cluster::Resource;
 use crate::cluster::list::Collection;
 use crate::cluster::watch::{Head, PATIENCE, WatchError};
 use crate::process::memory;
@@ -82,9 +83,12 @@ impl Informer {
         Ok(Listed { objects, failed, versions })
     }
 
-    /// Reports lists to their monitors.
-    pub(super) async fn publish_lists(&mut self, objects: Objects) {
+    /// Reports lists of a kind to their monitors.
+    pub(super) async fn publish_lists(&mut self, resource: &Resource, objects: Objects) {
         self.listed.extend(objects.keys());
+        for monitor in objects.keys().copied().filter(|_| !resource.namespaced) {
+            self.inbox.event(Event::KindIsClusterWide { monitor }).await;
+        }
         let lists: Vec<_> = objects.into_iter().collect();
         if !lists.is_empty() {
             self.inbox.event(Event::Listed { lists }).await;

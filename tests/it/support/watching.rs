@@ -75,6 +75,7 @@ impl Seen {
             }
             Event::WatchRestored { .. } => self.is_broken = false,
             Event::KindVanished { kind, .. } => self.kinds.push(format!("no {kind}")),
+            Event::KindIsClusterWide { .. } => {}
             Event::KindAppeared { .. } => self.kinds.push("there".to_owned()),
             other => panic!("watches do not tell {other:?}"),
         }
@@ -102,7 +103,8 @@ pub(crate) fn heard(event: Event) -> Vec<(MonitorId, Event)> {
         | Event::WatchFailed { monitor, .. }
         | Event::WatchRestored { monitor }
         | Event::KindVanished { monitor, .. }
-        | Event::KindAppeared { monitor } => vec![(monitor, event)],
+        | Event::KindAppeared { monitor }
+        | Event::KindIsClusterWide { monitor } => vec![(monitor, event)],
         other => panic!("watches do not tell {other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::identity::{ControllerId, ReconcileKey};
 use super::key_state::Answer;
-use super::single::{Controller, Role, Wake};
+use super::single::{Controller, Makers, Role, Wake};
 use super::step::{Aftermath, Head, Surroundings};
 use super::telling::announce;
 use crate::catalog::Hook;
@@ -118,6 +118,11 @@ impl Controllers {
         self.with_watch(monitor, super::watch::Watch::appear);
     }
 
+    /// Handles that the objects of the kind of a watch are in no namespace.
+    pub(crate) fn kind_is_cluster_wide(&mut self, monitor: MonitorId) {
+        self.with_watch(monitor, |watch| watch.is_cluster_wide = true);
+    }
+
     /// Handles that a watch broke.
     pub(crate) fn watch_failed(&mut self, monitor: MonitorId, failure: &Failure) {
         self.with_watch(monitor, |watch| watch.fail(failure));
@@ -152,29 +157,7 @@ impl Controllers {
             let (hook, binding) = (id.hook.clone(), Arc::clone(&id.binding));
             cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys });
         }
-        let cause = Cause::outside("cluster");
-        for Wake { key, role, is_end_of_child, is_own } in wakes {
-            let state = controller.keys.get_mut(&key);
-            let key = ReconcileKey { controller: Arc::clone(&id), object: key };
-            if !work.is_waiting(&key) {
-                // An object that is gone leaves no work that did not begin.
-                if !is_own && (state.is_some() || work.has(&key)) {
-                    match role {
-                        Role::Parents => work.request(cx, &key, &cause),
-                        Role::Children(_) | Role::Related(_) => work.request_after_rest(cx, &key, &cause),
-                    }
-                    // What becomes of children while they are deleted is no news.
-                    if let Some(state) = state.filter(|_| !matches!(role, Role::Children(_))) {
-                        state.is_stale = true;
-                    }
-                }
-                continue;
-            }
-            if let Some(state) = state {
-                state.is_stale |= !is_end_of_child && !is_own;
-            }
-            work.resume(&key);
-        }
+        wake(cx, controller, work, wakes);
     }
 
     /// Handles that a hook ended.
@@ -243,7 +226,9 @@ impl Controllers {
 
     /// Starts and stops controllers as their hooks were switched on and off.
     fn switch(&mut self, lower: &mut Lower<'_>) {
-        for (id, hook) in lower.bindings.take_switched() {
+        let switched = lower.bindings.take_switched();
+        let is_any = !switched.is_empty();
+        for (id, hook) in switched {
             let wanted = hook.as_ref().map(|hook| hook.spec.reconciles.as_slice()).unwrap_or_default();
             let known: Vec<Arc<ControllerId>> =
                 self.all.keys().filter(|known| known.hook == id).cloned().collect();
@@ -255,6 +240,26 @@ impl Controllers {
             }
             if let Some(hook) = hook {
                 self.start(lower, &id, &hook);
+            }
+        }
+        if is_any {
+            self.share(lower.cx);
+        }
+    }
+
+    /// Tells controllers which of them make the same kinds of children for the same kinds of objects.
+    fn share(&mut self, cx: &mut Context) {
+        let mut makers = Makers::new();
+        for controller in self.all.values() {
+            let mark: Arc<str> = controller.id.mark().into();
+            for kinds in controller.makes() {
+                makers.entry(kinds).or_default().insert(Arc::clone(&mark));
+            }
+        }
+        for controller in self.all.values_mut() {
+            let wakes = controller.share(&makers);
+            if let Some(work) = self.queues.get_mut(&controller.queue) {
+                wake(cx, controller, work, wakes);
             }
         }
     }
@@ -429,6 +434,38 @@ impl Controllers {
         let work: usize = self.queues.values().map(Reconciles::entries).sum();
         let own = work + self.monitors.len() + self.runs.len();
         self.all.values().map(Controller::sizes).fold((0, own), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+}
+
+/// Has the keys of a controller that a change concerns look at it.
+fn wake(
+    cx: &mut Context,
+    controller: &mut Controller,
+    work: &mut Reconciles<ReconcileKey>,
+    wakes: Vec<Wake>,
+) {
+    let cause = Cause::outside("cluster");
+    for Wake { key, role, is_end_of_child, is_own } in wakes {
+        let state = controller.keys.get_mut(&key);
+        let key = ReconcileKey { controller: Arc::clone(&controller.id), object: key };
+        if !work.is_waiting(&key) {
+            // An object that is gone leaves no work that did not begin.
+            if !is_own && (state.is_some() || work.has(&key)) {
+                match role {
+                    Role::Parents => work.request(cx, &key, &cause),
+                    Role::Children(_) | Role::Related(_) => work.request_after_rest(cx, &key, &cause),
+                }
+                // What becomes of children while they are deleted is no news.
+                if let Some(state) = state.filter(|_| !matches!(role, Role::Children(_))) {
+                    state.is_stale = true;
+                }
+            }
+            continue;
+        }
+        if let Some(state) = state {
+            state.is_stale |= !is_end_of_child && !is_own;
+        }
+        work.resume(&key);
     }
 }
 

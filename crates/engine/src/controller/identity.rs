@@ -27,6 +27,11 @@ impl ControllerId {
         let (name, kind) = (binding.name.as_str().into(), binding.parent.kind.as_str().into());
         Arc::new(Self { hook: hook.id.clone(), binding: name, kind })
     }
+
+    /// Returns how children name it: `web/hooks/site.sh/site`.
+    pub(super) fn mark(&self) -> String {
+        format!("{}/{}", self.hook, self.binding)
+    }
 }
 
 /// Writes `hook web/hooks/site.sh, binding site`.

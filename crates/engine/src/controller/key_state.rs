@@ -32,6 +32,10 @@ pub(super) struct KeyState {
     pub(super) attempts: BTreeMap<ChildKey, Attempt>,
     /// The children that somebody removed since the hook was shown them: it decides once more whether they are to be made.
     pub(super) gone: BTreeSet<ChildKey>,
+    /// The children that were made before, and that no watch tells of. They are not as they should be.
+    pub(super) unseen: BTreeSet<ChildKey>,
+    /// A child that has to be gone before it can be made again.
+    pub(super) leaving: Option<ChildKey>,
     /// The object as it is after our own write of its status: such a change is no news.
     pub(super) expected: Option<Checksum>,
     /// The version of the object that our finalizer was added to. Until another one is seen, nothing is known of what came of it.
@@ -136,7 +140,7 @@ pub(super) enum Answer {
 impl KeyState {
     /// Returns how many things are kept by name.
     pub(super) fn entries(&self) -> usize {
-        self.attempts.len() + self.gone.len() + self.turns.len()
+        self.attempts.len() + self.gone.len() + self.unseen.len() + self.turns.len()
     }
 
     /// Returns whether the next step begins with the object as it is.

@@ -4,6 +4,7 @@
 //! watches ─▶ controller (objects, children, related) ─▶ key ─▶ hook ─▶ plan ─▶ status ─▶ pruning ─▶ finalizer
 //! ```
 
+mod claim;
 mod controllers;
 mod finalizer;
 mod identity;

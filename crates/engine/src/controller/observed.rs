@@ -8,7 +8,7 @@ use serde_json::Value;
 use values::Checksum;
 
 use super::index::Reference;
-use crate::hook::reconcile::{FieldPath, MAX_NAMED, OWNED_BY, ObjectKind, ParentReference};
+use crate::hook::reconcile::{FieldPath, MADE_BY, MAX_NAMED, OWNED_BY, ObjectKind, ParentReference};
 use crate::hook::snapshot::{Item, Key};
 
 /// The annotation that keeps the place of a child among those that were made with it.
@@ -82,6 +82,11 @@ impl Metadata {
         let key =
             named.and_then(|text| text.split_once('/')).map(|(namespace, name)| Key::new(namespace, name));
         key.map(Reference::Named).into_iter().collect()
+    }
+
+    /// Returns which binding makes it, if it says so.
+    pub(super) fn made_by(&self) -> Option<&str> {
+        self.annotations.get(MADE_BY).map(String::as_str)
     }
 
     /// Returns the parents that an object at `key` is about.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::observed::Metadata;
 use crate::hook::object_patch::{ObjectPatch, Operation, Propagation, Target};
-use crate::hook::reconcile::ObjectKind;
+use crate::hook::reconcile::{MADE_BY, ObjectKind};
 use crate::hook::snapshot::Key;
 
 /// Returns the server-side apply of a child. Fields are taken over that others changed. Children come in order: those behind one
@@ -18,6 +18,12 @@ pub(super) fn apply(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch 
 pub(super) fn make(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
     let patch = patch(kind, key, None, Operation::ApplyChild { object });
     ObjectPatch { holds_rest: true, ..patch }
+}
+
+/// Returns what writes on a child which binding makes it.
+pub(super) fn mark(kind: &ObjectKind, key: &Key, mark: &str) -> ObjectPatch {
+    let change = json!({"metadata": {"annotations": {MADE_BY: mark}}});
+    patch(kind, key, None, Operation::MergePatch { patch: change })
 }
 
 /// Returns the deletion of a child. It is not waited for.

@@ -13,8 +13,8 @@ use super::patches;
 use super::turns::ChildChange;
 use super::watch::Watch;
 use crate::failure::{Failure, FailureKind};
-use crate::hook::object_patch::ObjectPatch;
-use crate::hook::reconcile::{CHILD_LABEL, OWNED_BY, ObjectKind, ReconcileBinding, Update};
+use crate::hook::object_patch::{ObjectPatch, is_path_part};
+use crate::hook::reconcile::{CHILD_LABEL, MADE_BY, OWNED_BY, ObjectKind, ReconcileBinding, Update};
 use crate::hook::snapshot::Key;
 
 /// What the API server writes into the metadata of objects. Who copies an object need not remove it.
@@ -54,6 +54,10 @@ pub(super) struct Plan {
     pub(super) attempts: BTreeMap<ChildKey, Attempt>,
     /// What becomes of which child.
     pub(super) changes: Vec<ChildChange>,
+    /// The children that were made before, and of which no watch tells.
+    pub(super) unseen: Vec<ChildKey>,
+    /// The first child that has to be gone before it can be made again.
+    pub(super) leaving: Option<ChildKey>,
 }
 
 impl Parent<'_> {
@@ -76,12 +80,13 @@ impl Parent<'_> {
 pub(super) fn desired(
     binding: &ReconcileBinding,
     parent: &Parent<'_>,
+    watches: &[Watch],
     children: &[Value],
 ) -> Result<Vec<Desired>, Failure> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::with_capacity(children.len());
     for (place, object) in children.iter().enumerate() {
-        let one = desired_one(binding, parent, place, object)?;
+        let one = desired_one(binding, parent, watches, (place, object))?;
         if !seen.insert(one.child.clone()) {
             return Err(refused(place, &format!("{} is there twice", shown(binding, &one.child))));
         }
@@ -93,8 +98,8 @@ pub(super) fn desired(
 fn desired_one(
     binding: &ReconcileBinding,
     parent: &Parent<'_>,
-    place: usize,
-    object: &Value,
+    watches: &[Watch],
+    (place, object): (usize, &Value),
 ) -> Result<Desired, Failure> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = ObjectKind { api_version: text("/apiVersion").to_owned(), kind: text("/kind").to_owned() };
@@ -112,13 +117,22 @@ fn desired_one(
         );
         return Err(refused(place, &message));
     };
-    let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
+    let key = key_in(watches.get(index), object);
+    for (field, text) in [("namespace", &key.namespace), ("name", &key.name)] {
+        if !is_path_part(text) {
+            let message = format!("metadata.{field} {text:?} can't be '.' or '..', nor have '/' or '%'");
+            return Err(refused(place, &message));
+        }
+    }
     let mut object = object.clone();
     // It is that of whoever looks after the child.
     object.as_object_mut().map(|fields| fields.remove("status"));
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in OF_THE_SERVER {
             metadata.remove(field);
+        }
+        if key.namespace.is_empty() {
+            metadata.remove("namespace");
         }
         set(metadata, "labels", CHILD_LABEL, "true".to_owned());
         set(metadata, "annotations", ORDER, place.to_string());
@@ -140,15 +154,35 @@ fn desired_one(
     Ok(Desired { child: (index, key), object, checksum })
 }
 
+/// Returns where a child is. What says a namespace of a kind that is in none is there all the same: an owner in a namespace would
+/// have the garbage collector remove it.
+fn key_in(watch: Option<&Watch>, object: &Value) -> Key {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let is_cluster_wide = watch.is_some_and(|watch| watch.is_cluster_wide);
+    Key::new(if is_cluster_wide { "" } else { text("/metadata/namespace") }, text("/metadata/name"))
+}
+
 /// Returns which children there should be. They were checked before.
-pub(super) fn named(binding: &ReconcileBinding, children: &[Value]) -> impl Iterator<Item = ChildKey> {
+pub(super) fn named(
+    binding: &ReconcileBinding,
+    watches: &[Watch],
+    children: &[Value],
+) -> impl Iterator<Item = ChildKey> {
     children.iter().filter_map(|object| {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let is_kind =
             |kind: &ObjectKind| kind.api_version == text("/apiVersion") && kind.kind == text("/kind");
         let index = binding.children.iter().position(|child| is_kind(&child.kind))?;
-        Some((index, Key::new(text("/metadata/namespace"), text("/metadata/name"))))
+        Some((index, key_in(watches.get(index), object)))
     })
+}
+
+/// Returns an object that says which binding makes it. Nothing else is compared with: children that were made before do not say it.
+fn marked(mut object: Value, mark: &str) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        set(metadata, "annotations", MADE_BY, mark.to_owned());
+    }
+    object
 }
 
 /// Sets a text in a mapping of the metadata. A mapping that is null counts as empty.
@@ -179,23 +213,42 @@ pub(super) fn plan(
     for (place, one) in desired.into_iter().enumerate() {
         let Desired { child, object, checksum: wanted } = one;
         let (Some(of), Some(watch)) = (binding.children.get(child.0), watches.get(child.0)) else { continue };
+        let Some(claim) = watch.claim() else { continue };
         let Some(living) = watch.snapshot.get(&child.1) else {
             let attempt = (wanted, None);
-            if state.attempts.get(&child) != Some(&attempt) && !state.gone.contains(&child) {
+            if state.gone.contains(&child) {
+                continue;
+            }
+            let before = state.attempts.get(&child);
+            if before.is_some_and(|(_, living)| living.is_none()) {
+                plan.unseen.push(child.clone());
+            }
+            if before != Some(&attempt) {
                 // What is there without our label is not ours, unless it says so.
-                plan.patches.push(patches::make(&of.kind, &child.1, object));
+                plan.patches.push(patches::make(&of.kind, &child.1, marked(object, claim.own())));
                 plan.changes.push(ChildChange::Made(child.clone()));
                 plan.attempts.insert(child, attempt);
             }
             continue;
         };
-        if !watch.index.of(&child.1).iter().any(|reference| references.contains(reference)) {
+        let metadata = Metadata::of(living);
+        if !metadata.parent(&parent.kind).iter().any(|reference| references.contains(reference)) {
             let message = format!("{} is there already, and is not a child of it", shown(binding, &child));
             return Err(refused(place, &message));
         }
-        let metadata = Metadata::of(living);
+        if let Some(rival) = claim.rival(&metadata) {
+            let shown = shown(binding, &child);
+            let message = format!("{shown} is there already: binding {rival} of the same kind makes it");
+            return Err(refused(place, &message));
+        }
         if metadata.is_deleting() {
             // It is made again when it is gone.
+            plan.leaving.get_or_insert(child);
+            continue;
+        }
+        if !claim.includes(&metadata) {
+            // It says nothing of whose it is, or names a binding that is not there any more. What it becomes, it becomes as ours.
+            plan.patches.push(patches::mark(&of.kind, &child.1, claim.own()));
             continue;
         }
         let living = value(living);
@@ -212,7 +265,7 @@ pub(super) fn plan(
         plan.patches.push(match of.update {
             Update::Recreate if is_other => patches::delete(&of.kind, &child.1),
             Update::InPlace | Update::OnDelete | Update::Recreate => {
-                patches::apply(&of.kind, &child.1, object)
+                patches::apply(&of.kind, &child.1, marked(object, claim.own()))
             }
         });
         plan.attempts.insert(child, attempt);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::key_state::{Answer, Pass, Wanted};
+use super::plan::shown;
 use super::remark::OVERDUE;
 use super::single::Controller;
 use crate::config::Config;
@@ -32,6 +33,12 @@ impl Controller {
         let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         state.turns.settle();
         if !wanted.is_finalize {
+            if let Some(child) = state.leaving.take() {
+                let reason = format!("{} to be gone, which is made again then", shown(&self.binding, &child));
+                return Go::Stop(Pass::Idle, Step::Rest(Rest { reason, after, is_end: true }));
+            }
+            let unseen = (!state.unseen.is_empty()).then_some(UNTIL_SEEN);
+            let after = unseen.into_iter().chain(after).min();
             return Go::Stop(Pass::Idle, after.map_or(Step::Done, Step::Again));
         }
         if state.unfinished_since.is_none() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::claim::Claim;
 use super::identity::ControllerId;
 use super::index::{Index, Reference};
 use super::key_state::{KeyState, Pass};
@@ -43,6 +44,9 @@ pub(super) struct Wake {
     /// Whether all that happened is what we wrote ourselves.
     pub(super) is_own: bool,
 }
+
+/// How bindings are named on children, by the kind of the objects and of the children that they make.
+pub(super) type Makers = BTreeMap<(String, String), BTreeSet<Arc<str>>>;
 
 /// One reconcile binding that is on.
 #[derive(Debug)]
@@ -92,6 +96,8 @@ impl Controller {
         let parents = open(cx, Role::Parents, binding.parent.clone(), None);
         // It refers to nobody, so how it would do so does not matter.
         let parents = Watch::new(parents, kind.kind.as_str().into(), About::Related(ParentReference::Owner));
+        let id = ControllerId::new(hook, binding);
+        let mark: Arc<str> = id.mark().into();
         let mut children = Vec::with_capacity(binding.children.len());
         for (index, child) in binding.children.iter().enumerate() {
             let label = (CHILD_LABEL.to_owned(), "true".to_owned());
@@ -101,18 +107,19 @@ impl Controller {
                 labels: LabelSelector { match_labels: [label].into(), ..LabelSelector::default() },
                 ..Selection::default()
             };
-            let id = open(cx, Role::Children(index), selection, child.jq_filter.clone());
-            children.push(Watch::new(id, child.kind.to_string().into(), About::Children(kind.clone())));
+            let monitor = open(cx, Role::Children(index), selection, child.jq_filter.clone());
+            let about = About::Children(kind.clone(), Claim::of(Arc::clone(&mark)));
+            children.push(Watch::new(monitor, child.kind.to_string().into(), about));
         }
         let mut related = Vec::with_capacity(binding.related.len());
         for (index, RelatedKind { name, selection, parent, jq_filter }) in binding.related.iter().enumerate()
         {
-            let id = open(cx, Role::Related(index), selection.clone(), jq_filter.clone());
-            related.push(Watch::new(id, name.as_str().into(), About::Related(parent.clone())));
+            let monitor = open(cx, Role::Related(index), selection.clone(), jq_filter.clone());
+            related.push(Watch::new(monitor, name.as_str().into(), About::Related(parent.clone())));
         }
         let own_queue = || format!("{}/{}", hook.id, binding.name).into();
         let controller = Self {
-            id: ControllerId::new(hook, binding),
+            id,
             hook: Arc::clone(hook),
             queue: binding.queue.clone().unwrap_or_else(own_queue),
             binding: binding.clone(),
@@ -187,6 +194,25 @@ impl Controller {
         let Some(watch) = self.watch_mut(role) else { return Vec::new() };
         let concerns = watch.vanish(kind);
         self.concerned(role, concerns)
+    }
+
+    /// Returns the kinds that it makes, each with the kind of its objects.
+    pub(super) fn makes(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let parent = self.binding.kind().to_string();
+        self.binding.children.iter().map(move |child| (parent.clone(), child.kind.to_string()))
+    }
+
+    /// Records which bindings make which kinds. Returns the keys whose children may be those of others now, or no longer are.
+    pub(super) fn share(&mut self, makers: &Makers) -> Vec<Wake> {
+        let (own, kinds): (String, Vec<_>) = (self.id.mark(), self.makes().collect());
+        let mut wakes = Vec::new();
+        for (index, kind) in kinds.iter().enumerate() {
+            let others = makers.get(kind).into_iter().flatten().filter(|mark| ***mark != *own);
+            let others = others.cloned().collect();
+            let concerns = self.children.get_mut(index).map(|watch| watch.share(others)).unwrap_or_default();
+            wakes.extend(self.concerned(Role::Children(index), concerns));
+        }
+        wakes
     }
 
     fn concerned(&mut self, role: Role, concerns: Vec<Concern>) -> Vec<Wake> {

@@ -291,7 +291,10 @@ impl Controller {
     /// Returns the children that a result asks for.
     fn desired(&self, key: &Key, result: &ReconcileResult) -> Result<Vec<Desired>, Failure> {
         let children = result.children.as_deref().unwrap_or_default();
-        self.parent(key).map_or_else(|| Ok(Vec::new()), |parent| desired(&self.binding, &parent, children))
+        self.parent(key).map_or_else(
+            || Ok(Vec::new()),
+            |parent| desired(&self.binding, &parent, &self.children, children),
+        )
     }
 
     /// Applies the children, then goes on to the status. `tried` is what was written, if anything was.
@@ -329,8 +332,12 @@ impl Controller {
         }
         match self.planned(key, &wanted.result) {
             Err(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
-            Ok(plan) if plan.patches.is_empty() => self.status(around, key, wanted),
+            Ok(plan) if plan.patches.is_empty() => {
+                self.note_missing(key, &plan);
+                self.status(around, key, wanted)
+            }
             Ok(plan) => {
+                self.note_missing(key, &plan);
                 let step = self.write(around.lower.cx, plan.patches);
                 // The watch may tell of the write, and of what others make of it, before the write is answered.
                 if let Some(state) = self.keys.get_mut(key) {
@@ -338,6 +345,20 @@ impl Controller {
                 }
                 Go::Stop(Pass::Applying(wanted, plan.changes), step)
             }
+        }
+    }
+
+    /// Notes which children are not there as they should be: those that are on their way out, and those that were made before and
+    /// are not seen. If that stays so, the next run makes them again.
+    fn note_missing(&mut self, key: &Key, plan: &Plan) {
+        let Some(state) = self.keys.get_mut(key) else { return };
+        let before = mem::take(&mut state.unseen);
+        let again = before.into_iter().filter(|child| plan.attempts.contains_key(child));
+        state.unseen = again.chain(plan.unseen.iter().cloned()).collect();
+        state.leaving.clone_from(&plan.leaving);
+        for child in plan.unseen.iter().filter(|child| !plan.attempts.contains_key(child)) {
+            state.attempts.remove(child);
+            state.turns.made(child);
         }
     }
 
@@ -434,7 +455,7 @@ impl Controller {
         let is_final = wanted.is_finalize && wanted.result.finalized;
         let kept: BTreeSet<ChildKey> = match &wanted.result.children {
             None if !is_final => return self.finished(cx, key, &wanted),
-            Some(children) if !is_final => named(&self.binding, children).collect(),
+            Some(children) if !is_final => named(&self.binding, &self.children, children).collect(),
             None | Some(_) => BTreeSet::new(),
         };
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };

@@ -1,7 +1,9 @@
 //! One watch of a controller: the objects of a kind, and whom each is about.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::claim::Claim;
 use super::index::{Index, Reference};
 use super::observed::Metadata;
 use crate::failure::{Failure, FailureKind};
@@ -14,8 +16,8 @@ use crate::queue::Reason;
 /// Whom the objects of a watch are about.
 #[derive(Debug)]
 pub(super) enum About {
-    /// Their owner.
-    Children(ObjectKind),
+    /// Their owner, if they are those of the binding.
+    Children(ObjectKind, Claim),
     /// Whom they name.
     Related(ParentReference),
 }
@@ -28,6 +30,8 @@ pub(super) struct Watch {
     pub(super) name: Arc<str>,
     pub(super) snapshot: Snapshot,
     pub(super) index: Index,
+    /// Whether its objects are in no namespace.
+    pub(super) is_cluster_wide: bool,
     about: About,
     is_listed: bool,
     missing_kind: Option<String>,
@@ -50,6 +54,7 @@ impl Watch {
             name,
             snapshot: Snapshot::default(),
             index: Index::default(),
+            is_cluster_wide: false,
             about,
             is_listed: false,
             missing_kind: None,
@@ -74,7 +79,7 @@ impl Watch {
     /// Records a change of an object. A child that comes, and of which the filter says nothing yet, concerns nobody.
     pub(super) fn change(&mut self, key: &Key, is_gone: bool, item: Arc<Item>) -> Vec<Concern> {
         let is_new_child =
-            matches!(self.about, About::Children(_)) && !is_gone && self.snapshot.get(key).is_none();
+            matches!(self.about, About::Children(..)) && !is_gone && self.snapshot.get(key).is_none();
         let is_quiet = is_new_child && item.filter_result() == Some(b"null".as_slice());
         let change = if is_gone {
             self.snapshot.remove(key, Some(item))
@@ -103,9 +108,35 @@ impl Watch {
     fn references(&self, key: &Key, item: &Item) -> Vec<Reference> {
         let metadata = Metadata::of(item);
         match &self.about {
-            About::Children(parent) => metadata.parent(parent),
+            About::Children(parent, claim) if claim.includes(&metadata) => metadata.parent(parent),
+            About::Children(..) => Vec::new(),
             About::Related(reference) => metadata.related_to(key, reference),
         }
+    }
+
+    /// Returns what the binding may call its own of these; nothing if they are no children.
+    pub(super) fn claim(&self) -> Option<&Claim> {
+        match &self.about {
+            About::Children(_, claim) => Some(claim),
+            About::Related(_) => None,
+        }
+    }
+
+    /// Records which other bindings make children of this kind for the same parents.
+    pub(super) fn share(&mut self, others: BTreeSet<Arc<str>>) -> Vec<Concern> {
+        let is_news = match &mut self.about {
+            About::Children(_, claim) => claim.share(others),
+            About::Related(_) => false,
+        };
+        if !is_news {
+            return Vec::new();
+        }
+        let change = |(key, item): (&Key, &Arc<Item>)| {
+            let is_other = self.references(key, item) != self.index.of(key);
+            is_other.then(|| Change { event: WatchEvent::Modified, key: key.clone(), item: Arc::clone(item) })
+        };
+        let changes: Vec<Change> = self.snapshot.iter().filter_map(change).collect();
+        self.noted(changes)
     }
 
     /// Records that the kind does not exist: its objects are gone with it.
@@ -113,6 +144,7 @@ impl Watch {
         self.missing_kind = Some(kind);
         self.is_refused = false;
         self.is_listed = false;
+        self.is_cluster_wide = false;
         let changes = self.snapshot.replace(std::collections::BTreeMap::new());
         self.noted(changes)
     }
@@ -188,7 +220,11 @@ mod tests {
     fn a_child_that_comes_without_a_result_of_its_filter_wakes_nobody_and_is_shown() {
         let site = ObjectKind { api_version: "example.com/v1".to_owned(), kind: "Site".to_owned() };
         let about = |is_child: bool| {
-            if is_child { About::Children(site.clone()) } else { About::Related(ParentReference::Owner) }
+            if is_child {
+                About::Children(site.clone(), Claim::of("a/x".into()))
+            } else {
+                About::Related(ParentReference::Owner)
+            }
         };
         let owner = json!({"apiVersion": "example.com/v1", "kind": "Site", "name": "a", "uid": "1", "controller": true});
         let object = json!({"metadata": {"name": "s", "uid": "1", "ownerReferences": [owner]}}).to_string();

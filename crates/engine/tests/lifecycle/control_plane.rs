@@ -50,12 +50,12 @@ pub(crate) struct ControlPlane {
     version: u64,
     pending: BTreeMap<(Time, u64), Coming>,
     next_seq: u64,
-    /// The objects for which the hook runs.
-    running: BTreeMap<RunId, Key>,
+    /// The objects for which the hook runs, with its binding.
+    running: BTreeMap<RunId, (String, Key)>,
     /// What happened, in words.
     pub(crate) log: Vec<String>,
-    /// The names of the children that the hook asked for last, by parent.
-    wanted: BTreeMap<Key, BTreeSet<String>>,
+    /// The names of the children that the hook asked for last, by binding and parent.
+    wanted: BTreeMap<(String, Key), BTreeSet<String>>,
     /// The identities of the objects of which the hook said that they are finalized.
     finalized: BTreeSet<String>,
     /// The identities of the objects whose finalizer was removed.
@@ -70,6 +70,8 @@ pub(crate) struct ControlPlane {
     pub(crate) random: Option<Random>,
     /// How many milliseconds a watch takes to tell, if nothing is drawn.
     pub(crate) watch_lag: u64,
+    /// Whether something takes all labels from what is applied.
+    pub(crate) strips_labels: bool,
     /// How many writes were refused because the object was another one.
     pub(crate) conflicts: usize,
 }
@@ -98,6 +100,7 @@ impl ControlPlane {
             spent: None,
             random: None,
             watch_lag: 1,
+            strips_labels: false,
             conflicts: 0,
         };
         plane.send(Event::Started);
@@ -118,6 +121,12 @@ impl ControlPlane {
         self.running.clear();
         self.pending.clear();
         self.send(Event::Started);
+    }
+
+    /// Starts the operator again, with other files.
+    pub(crate) fn replace(&mut self, files: &Files) {
+        self.files = files.clone();
+        self.restart();
     }
 
     /// Has an event happen now.
@@ -216,8 +225,9 @@ impl ControlPlane {
     }
 
     fn run_hook(&mut self, run: RunId, key: &Key, context: &Value) {
-        assert!(!self.running.values().any(|other| other == key), "{key} runs twice at once");
-        self.running.insert(run, key.clone());
+        let doer = (context["binding"].as_str().unwrap().to_owned(), key.clone());
+        assert!(!self.running.values().any(|other| *other == doer), "{key} runs twice at once");
+        self.running.insert(run, doer.clone());
         let uid = context["object"]["metadata"]["uid"].as_str().unwrap();
         let kind = context["type"].as_str().unwrap();
         assert!(kind == "Reconcile" || !self.released.contains(uid), "{key} is finalized after its end");
@@ -233,11 +243,11 @@ impl ControlPlane {
                         .collect()
                 });
                 if let Some(names) = names {
-                    self.wanted.insert(key.clone(), names);
+                    self.wanted.insert(doer.clone(), names);
                 }
                 if result["finalized"] == true {
                     self.finalized.insert(uid.to_owned());
-                    self.wanted.insert(key.clone(), BTreeSet::new());
+                    self.wanted.insert(doer, BTreeSet::new());
                 }
                 let reconcile = engine::hook::reconcile::parse(result.to_string().as_bytes()).unwrap();
                 Ok(HookOutput { reconcile: Box::new(reconcile), ..HookOutput::default() })
@@ -252,6 +262,9 @@ impl ControlPlane {
         let kind = spec.selection.kind.clone();
         if self.missing_kinds.contains(&kind) {
             return self.come_next(Event::KindVanished { monitor, kind });
+        }
+        if kind == "Namespace" {
+            self.come_next(Event::KindIsClusterWide { monitor });
         }
         let objects =
             self.objects.iter().filter(|((of, _), object)| *of == kind && is_selected(&spec, object));
@@ -316,7 +329,8 @@ impl ControlPlane {
 
     fn patch(&mut self, patch: &ObjectPatch) -> Result<(), String> {
         let target = &patch.target;
-        let key = Key::new(&target.namespace, &target.name);
+        let is_cluster_wide = target.kind == "Namespace";
+        let key = Key::new(if is_cluster_wide { "" } else { &target.namespace }, &target.name);
         let address = (target.kind.clone(), key.clone());
         let known = self.objects.get(&address).cloned();
         match (&patch.operation, known) {
@@ -336,7 +350,15 @@ impl ControlPlane {
                         }
                     }
                 }
+                if self.strips_labels {
+                    new["metadata"]["labels"] = Value::Null;
+                }
+                let is_owned = !new["metadata"]["ownerReferences"].is_null();
                 self.put(&address, new);
+                if is_cluster_wide && is_owned {
+                    // The garbage collector finds no such owner.
+                    self.delete(&target.kind, &key);
+                }
                 Ok(())
             }
             (Operation::Delete(_), known) => {
@@ -348,7 +370,10 @@ impl ControlPlane {
                 let near = known["metadata"]["ownerReferences"][0]["name"].as_str();
                 if let Some((namespace, parent)) = far.or(near.map(|parent| (&*key.namespace, parent))) {
                     let parent = Key::new(namespace, parent);
-                    let is_wanted = self.wanted.get(&parent).is_some_and(|names| names.contains(&*key.name));
+                    let is_wanted = self
+                        .wanted
+                        .iter()
+                        .any(|((_, of), names)| *of == parent && names.contains(&*key.name));
                     // A Service is recreated.
                     assert!(
                         !is_wanted || target.kind == "Service",
@@ -361,6 +386,12 @@ impl ControlPlane {
             (_, None) if patch.ignore_missing_object => Ok(()),
             (_, None) => Err("not found".to_owned()),
             (Operation::MergePatch { patch }, Some(mut known)) => {
+                if let Some(annotations) = patch["metadata"].get("annotations") {
+                    self.log.push(format!("annotations {annotations} of {key}"));
+                    merge(&mut known["metadata"]["annotations"], annotations);
+                    self.put(&address, known);
+                    return Ok(());
+                }
                 if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
                     self.conflicts += 1;
                     return Err(CONFLICT.to_owned());

@@ -83,6 +83,142 @@ pub(crate) fn tour() {
     let mut plane = started();
     site(&mut plane, "a", json!({"maps": ["x"]}));
     plane.run_for(10);
+    drop(with_tenant());
+}
+
+/// A controller of a namespaced kind that has made a Namespace, of which its hook says that it is in a namespace.
+fn with_tenant() -> ControlPlane {
+    const TENANTS: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, children: [{apiVersion: v1, kind: Namespace}]}]";
+    let says = |_: &Value| {
+        let tenant =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "t", "namespace": "ns"}});
+        Ok(json!({"children": [tenant]}))
+    };
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", TENANTS), says);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    plane
+}
+
+#[test]
+fn a_child_of_a_cluster_wide_kind_has_no_owner_in_a_namespace_whatever_namespace_its_hook_writes() {
+    let mut plane = with_tenant();
+    let address = ("Namespace".to_owned(), Key::new("", "t"));
+    let metadata = plane.objects.get(&address).expect("nobody removes it")["metadata"].clone();
+    assert_eq!(metadata["annotations"]["addon-operator.io/owned-by"], "Site.example.com/ns/a");
+    assert_eq!((&metadata["ownerReferences"], &metadata["namespace"]), (&Value::Null, &Value::Null));
+    plane.delete("Namespace", &address.1);
+    assert!(plane.run_for(10).contains(&"apply Namespace t".to_owned()));
+    assert!(plane.objects.contains_key(&address));
+    assert_eq!(plane.run_for(3_600), [""; 0]);
+}
+
+/// The first of two controllers of a kind makes `one`, and `two` if its object says so; the second one makes `two`.
+fn of_two(context: &Value) -> Result<Value, &'static str> {
+    let is_first = context["binding"] == "site";
+    let names: &[&str] = match (is_first, context["object"]["spec"]["greedy"] == true) {
+        (true, true) => &["one", "two"],
+        (true, false) => &["one"],
+        (false, _) => &["two"],
+    };
+    let child = |name: &&str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ns"}});
+    let seen: Vec<&String> = context["children"]["ConfigMap"].as_object().unwrap().keys().collect();
+    assert!(seen.iter().all(|name| names.contains(&name.as_str())), "{context}");
+    Ok(json!({"children": names.iter().map(child).collect::<Vec<_>>()}))
+}
+
+const FIRST: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, children: [{apiVersion: v1, kind: ConfigMap}]}]";
+const SECOND: &str = "reconcile: [{name: other, apiVersion: example.com/v1, kind: Site, children: [{apiVersion: v1, kind: ConfigMap}]}]";
+
+#[test]
+fn two_controllers_of_a_kind_leave_each_other_their_children() {
+    let both = files().global_hook("site.sh", FIRST).global_hook("two.sh", SECOND);
+    let mut plane = ControlPlane::new(&both, of_two);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({}));
+    let told = plane.run_for(60);
+    assert!(!told.iter().any(|line| line.starts_with("delete")), "{told:#?}");
+    assert_eq!(plane.children("a"), ["one", "two"]);
+    plane.restart();
+    let told = plane.run_for(60);
+    assert!(!told.iter().any(|line| !line.starts_with("Reconcile")), "{told:#?}");
+    // One that the other makes is refused, and nothing becomes of it.
+    site(&mut plane, "a", json!({"greedy": true}));
+    let told = plane.run_for(1);
+    let refusal = "ConfigMap ns/two is there already: binding global/two.sh/other of the same kind makes it";
+    assert!(told.iter().any(|line| line.contains(refusal)), "{told:#?}");
+    assert_eq!(plane.children("a"), ["one", "two"]);
+}
+
+#[test]
+fn a_child_that_says_nothing_of_its_binding_is_of_the_only_one_and_of_who_names_it_once_there_are_two() {
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", FIRST), of_two);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    let address = ("ConfigMap".to_owned(), Key::new("ns", "one"));
+    let mut before = plane.objects[&address].clone();
+    before["metadata"]["annotations"].as_object_mut().unwrap().remove("addon-operator.io/made-by").unwrap();
+    plane.put(&address, before);
+    plane.run_for(10);
+    plane.restart();
+    let told = plane.run_for(10);
+    assert!(!told.iter().any(|line| !line.starts_with("Reconcile")), "it is as it should be: {told:#?}");
+    plane.replace(&files().global_hook("site.sh", FIRST).global_hook("two.sh", SECOND));
+    let told = plane.run_for(10);
+    assert!(
+        told.contains(
+            &r#"annotations {"addon-operator.io/made-by":"global/site.sh/site"} of ns/one"#.to_owned()
+        ),
+        "{told:#?}"
+    );
+    assert!(!told.iter().any(|line| line.starts_with("delete")), "{told:#?}");
+    assert_eq!(plane.children("a"), ["one", "two"]);
+}
+
+#[test]
+fn a_child_whose_name_would_lead_elsewhere_is_refused_before_any_request() {
+    let mut plane = started();
+    for name in ["../x", "..", "a%2fb"] {
+        site(&mut plane, "a", json!({"maps": ["y", name]}));
+        let told = plane.run_for(1);
+        assert!(told.iter().any(|line| line.contains("children[1]: metadata.name")), "{told:#?}");
+        assert!(!told.iter().any(|line| line.starts_with("apply")), "{told:#?}");
+    }
+}
+
+#[test]
+fn a_child_that_is_wanted_while_it_is_being_deleted_is_waited_for() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(10);
+    let address = ("ConfigMap".to_owned(), Key::new("ns", "x"));
+    let mut held = plane.objects[&address].clone();
+    held["metadata"]["finalizers"] = json!(["example.com/other"]);
+    plane.put(&address, held);
+    plane.delete("ConfigMap", &address.1);
+    plane.run_for(600);
+    let view = format!("{:?}", plane.engine.view().queues);
+    assert!(view.contains("ConfigMap ns/x to be gone, which is made again then"), "{view}");
+    let mut free = plane.objects[&address].clone();
+    free["metadata"]["finalizers"] = json!([]);
+    plane.put(&address, free);
+    assert!(plane.run_for(10).contains(&"apply ConfigMap ns/x".to_owned()));
+    assert!(!plane.has_work());
+}
+
+#[test]
+fn a_child_that_was_made_and_is_never_seen_is_made_again_and_told() {
+    let mut plane = started();
+    plane.strips_labels = true;
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(10);
+    // Its hook runs once more.
+    site(&mut plane, "a", json!({"maps": ["x"], "other": 1}));
+    let told = plane.run_for(60);
+    assert!(told.iter().filter(|line| *line == "apply ConfigMap ns/x").count() > 1, "{told:#?}");
+    assert!(plane.announcements.iter().any(|one| one.reason == "ReconcileLoop"), "{:?}", plane.announcements);
 }
 
 #[test]

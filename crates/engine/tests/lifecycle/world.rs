@@ -1241,6 +1241,7 @@ fn shown_event(event: &Event) -> String {
         Event::CronFired { line } => format!("cron {line}"),
         Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
         Event::KindAppeared { monitor } => format!("kind of {monitor} appeared"),
+        Event::KindIsClusterWide { monitor } => format!("kind of {monitor} is cluster-wide"),
         Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
         Event::Restored { run, outcome } => format!("restored {run} {}", end(outcome)),
         Event::LeaseRead { run, outcome } => format!("Lease read {run} {}", end(outcome)),

@@ -75,6 +75,11 @@ pub(super) fn read(document: Value) -> Result<ObjectPatch, Problem> {
     }
 }
 
+/// Returns whether a text stays one part of the path of a request: otherwise another object would be meant.
+pub(crate) fn is_path_part(text: &str) -> bool {
+    !matches!(text, "." | "..") && !text.contains(['/', '%'])
+}
+
 struct Reader {
     map: Map<String, Value>,
     problem: Problem,
@@ -127,6 +132,18 @@ impl Reader {
                 target.subresource = without_slash(&subresource);
                 self.check_target(&target);
             }
+        }
+        for (field, text) in [("namespace", &target.namespace), ("name", &target.name)] {
+            if !is_path_part(text) {
+                self.wrong(format!(
+                    "{field} is part of a path: it can't be '.' or '..', nor have '/' or '%'"
+                ));
+            }
+        }
+        if target.subresource.as_deref().is_some_and(|text| !is_path_part(text)) {
+            self.wrong(
+                "subresource is part of a path: it can't be '.' or '..', nor have '/' or '%'".to_owned(),
+            );
         }
         Some(ObjectPatch { target, operation, ignore_missing_object, ignore_hook_error, holds_rest: false })
     }

@@ -11,7 +11,7 @@ pub use self::binding::{
 };
 pub use self::context::{Reconciliation, ShownKind};
 pub use self::ownership::is_child_of_same;
-pub(crate) use self::ownership::{CHILD_LABEL, OWNED_BY};
+pub(crate) use self::ownership::{CHILD_LABEL, MADE_BY, OWNED_BY};
 pub use self::result::{
     Condition, MAX_BYTES, MAX_CHILDREN, MAX_CONDITIONS, ReconcileResult, ResultError, parse,
 };
