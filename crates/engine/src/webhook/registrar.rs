@@ -1,4 +1,6 @@
 //! What the API server is told of webhooks, and how far that is: it is kept as the hooks in service want it.
+//!
+//! It is long because configurations and conversions are told in one step, and each answer is about both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
