@@ -496,11 +496,11 @@ echo '{}' > "$RECONCILE_RESULT_PATH"
         );
         world.test(&["modules/010-web/hooks/maps.test.yaml"])
     };
-    let (code, text) = test("ConfigMap");
-    assert_eq!(code, 0, "{text}");
-    let (code, text) = test("Secret");
+    let (code, printed) = test("ConfigMap");
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = test("Secret");
     assert!(
-        code != 0 && text.contains("there is no controller of kind Secret; known are ConfigMap"),
-        "{text}"
+        code != 0 && printed.contains("there is no controller of kind Secret; known are ConfigMap"),
+        "{printed}"
     );
 }

@@ -342,14 +342,7 @@ impl ControlPlane {
             }
             (Operation::Apply { object, .. } | Operation::ApplyChild { object }, known) => {
                 self.log.push(format!("apply {} {key}", target.kind));
-                let mut new = object.clone();
-                if let Some(known) = &known {
-                    for field in ["uid", "finalizers", "deletionTimestamp"] {
-                        if let Some(value) = known["metadata"].get(field) {
-                            new["metadata"][field] = value.clone();
-                        }
-                    }
-                }
+                let mut new = with_what_stays(object, known.as_ref());
                 if self.strips_labels {
                     new["metadata"]["labels"] = Value::Null;
                 }
@@ -363,24 +356,10 @@ impl ControlPlane {
             }
             (Operation::Delete(_), known) => {
                 self.log.push(format!("delete {} {key}", target.kind));
-                let Some(known) = known else { return Ok(()) };
-                // One in another namespace than its parent names it.
-                let far = known["metadata"]["annotations"]["addon-operator.io/owned-by"].as_str();
-                let far = far.and_then(|parent| parent.strip_prefix("Site.example.com/")?.split_once('/'));
-                let near = known["metadata"]["ownerReferences"][0]["name"].as_str();
-                if let Some((namespace, parent)) = far.or(near.map(|parent| (&*key.namespace, parent))) {
-                    let parent = Key::new(namespace, parent);
-                    let is_wanted = self
-                        .wanted
-                        .iter()
-                        .any(|((_, of), names)| *of == parent && names.contains(&*key.name));
-                    // A Service is recreated.
-                    assert!(
-                        !is_wanted || target.kind == "Service",
-                        "{key} is deleted, and {parent} wants it"
-                    );
+                if let Some(known) = known {
+                    self.check_deletion(&address, &known);
+                    self.delete(&target.kind, &key);
                 }
-                self.delete(&target.kind, &key);
                 Ok(())
             }
             (_, None) if patch.ignore_missing_object => Ok(()),
@@ -416,6 +395,20 @@ impl ControlPlane {
                 panic!("{patch:?}")
             }
         }
+    }
+
+    /// Checks that nobody wants a child that is to be deleted.
+    fn check_deletion(&self, (kind, key): &Address, known: &Value) {
+        // One in another namespace than its parent names it.
+        let far = known["metadata"]["annotations"]["addon-operator.io/owned-by"].as_str();
+        let far = far.and_then(|parent| parent.strip_prefix("Site.example.com/")?.split_once('/'));
+        let near = known["metadata"]["ownerReferences"][0]["name"].as_str();
+        let Some((namespace, parent)) = far.or(near.map(|parent| (&*key.namespace, parent))) else { return };
+        let parent = Key::new(namespace, parent);
+        let is_wanted =
+            self.wanted.iter().any(|((_, of), names)| *of == parent && names.contains(&*key.name));
+        // A Service is recreated.
+        assert!(!is_wanted || kind == "Service", "{key} is deleted, and {parent} wants it");
     }
 
     /// Writes an object, and tells of it if it differs.
@@ -564,4 +557,15 @@ fn merge(target: &mut Value, patch: &Value) {
             merge(&mut target[key], value);
         }
     }
+}
+
+/// Returns what an object is that is applied: what the one in its place is, and who holds it, stays.
+fn with_what_stays(object: &Value, known: Option<&Value>) -> Value {
+    let mut new = object.clone();
+    for field in ["uid", "finalizers", "deletionTimestamp"] {
+        if let Some(value) = known.and_then(|known| known["metadata"].get(field)) {
+            new["metadata"][field] = value.clone();
+        }
+    }
+    new
 }

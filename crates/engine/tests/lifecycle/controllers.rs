@@ -115,7 +115,7 @@ fn a_child_of_a_cluster_wide_kind_has_no_owner_in_a_namespace_whatever_namespace
 }
 
 /// The first of two controllers of a kind makes `one`, and `two` if its object says so; the second one makes `two`.
-fn of_two(context: &Value) -> Result<Value, &'static str> {
+fn of_two(context: &Value) -> Value {
     let is_first = context["binding"] == "site";
     let names: &[&str] = match (is_first, context["object"]["spec"]["greedy"] == true) {
         (true, true) => &["one", "two"],
@@ -125,7 +125,7 @@ fn of_two(context: &Value) -> Result<Value, &'static str> {
     let child = |name: &&str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ns"}});
     let seen: Vec<&String> = context["children"]["ConfigMap"].as_object().unwrap().keys().collect();
     assert!(seen.iter().all(|name| names.contains(&name.as_str())), "{context}");
-    Ok(json!({"children": names.iter().map(child).collect::<Vec<_>>()}))
+    json!({"children": names.iter().map(child).collect::<Vec<_>>()})
 }
 
 const FIRST: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, children: [{apiVersion: v1, kind: ConfigMap}]}]";
@@ -134,7 +134,7 @@ const SECOND: &str = "reconcile: [{name: other, apiVersion: example.com/v1, kind
 #[test]
 fn two_controllers_of_a_kind_leave_each_other_their_children() {
     let both = files().global_hook("site.sh", FIRST).global_hook("two.sh", SECOND);
-    let mut plane = ControlPlane::new(&both, of_two);
+    let mut plane = ControlPlane::new(&both, |context| Ok(of_two(context)));
     plane.run_for(1);
     site(&mut plane, "a", json!({}));
     let told = plane.run_for(60);
@@ -153,7 +153,7 @@ fn two_controllers_of_a_kind_leave_each_other_their_children() {
 
 #[test]
 fn a_child_that_says_nothing_of_its_binding_is_of_the_only_one_and_of_who_names_it_once_there_are_two() {
-    let mut plane = ControlPlane::new(&files().global_hook("site.sh", FIRST), of_two);
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", FIRST), |context| Ok(of_two(context)));
     plane.run_for(1);
     site(&mut plane, "a", json!({}));
     plane.run_for(10);
