@@ -84,6 +84,9 @@ impl Repositories {
             }
             Some((bytes, digest)) if wanted.as_ref() == Some(&digest) => (bytes, digest, None),
             Some(_) | None => {
+                if let Some(wanted) = &wanted {
+                    check_known(request, wanted)?;
+                }
                 let bytes = self.download(&base, request).await?;
                 let digest = Digest::of(&bytes);
                 if let Some(wanted) = wanted.filter(|wanted| *wanted != digest) {
@@ -91,6 +94,7 @@ impl Repositories {
                         "the digest of the archive is {digest}, that of the index is {wanted}"
                     )));
                 }
+                check_known(request, &digest)?;
                 (bytes, digest, None)
             }
         };
@@ -344,6 +348,15 @@ fn aside(
     Wanted { owner, ..wanted }
 }
 
+/// Returns an error if an archive is another one than that which was kept before, and may not take its place.
+fn check_known(request: &StoreRequest, digest: &Digest) -> Result<(), Stop> {
+    let known = request.known.as_ref().filter(|_| !request.replaces);
+    let Some(known) = known.filter(|known| known.as_str() != digest.to_string()) else { return Ok(()) };
+    Err(Stop::Rejected(format!(
+        "what was kept of it is gone, and the repository has other bytes by now: {digest} instead of {known}; raise the annotation addon-operator.io/reprocess of the Chart to take them"
+    )))
+}
+
 /// Returns what is asked about a version that nobody wants to be kept.
 pub(super) fn question(repository: &RepositoryAccess, chart: &str, version: ResolvedVersion) -> StoreRequest {
     StoreRequest {
@@ -352,6 +365,7 @@ pub(super) fn question(repository: &RepositoryAccess, chart: &str, version: Reso
         version,
         owner: ("".into(), String::new()),
         replaces: false,
+        known: None,
     }
 }
 

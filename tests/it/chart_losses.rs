@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::charts::{MAPS, World, alpha};
+use crate::support::charts::{MAPS, World, alpha, chart};
 use crate::support::program;
 use crate::support::repository::Reply;
 use crate::support::server::{self, ok};
@@ -106,7 +106,35 @@ async fn a_module_whose_package_can_not_be_had_is_held_alone() {
     operator.stop().await;
 }
 
+async fn b17_what_was_published_again_takes_the_place_of_nothing_that_is_lost() {
+    let world = World::new().await;
+    let operator = installed(&world).await;
+    let other = chart("alpha", "0.1.0", "", &[("values.yaml", b"says: other\n")]);
+    world.publish("", &[("alpha", "0.1.0", other)]);
+    world.apply("Repository", "corp", json!({"url": format!("{}/", world.repository.url(""))})).await;
+    let has_changed = |object: &Value| {
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|condition| condition["type"] == "DigestChanged")
+    };
+    let before = world.settled("Chart", "module-cache", has_changed).await;
+    remove(&world, PACKAGE).await;
+    let said = world.failed("Chart", "module-cache", "createConfigmapsFailed").await;
+    assert!(said.contains("the repository has other bytes by now"), "{said}");
+    assert_eq!(world.map(PACKAGE).await, None);
+    let after = world.object("Chart", "module-cache").await;
+    assert_eq!(after["status"]["resolved"], before["status"]["resolved"], "what was kept stays known");
+    operator.stop().await;
+    // A restart forgets nothing of it.
+    let operator = world.start().await;
+    world.failed("Chart", "module-cache", "createConfigmapsFailed").await;
+    assert_eq!(world.map(PACKAGE).await, None);
+    world.annotate("Chart", "module-cache", json!({"addon-operator.io/reprocess": "1"})).await;
+    world.cluster.settled(PACKAGE, |map| !map.is_null()).await;
+    operator.stop().await;
+}
+
 scenarios! {
+    b17_what_was_published_again_takes_the_place_of_nothing_that_is_lost,
     what_somebody_removes_or_replaces_is_written_again_at_once,
     a_module_whose_package_can_not_be_had_is_held_alone,
 }

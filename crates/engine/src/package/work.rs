@@ -170,6 +170,9 @@ pub struct StoreRequest {
     pub owner: (Arc<str>, String),
     /// Whether an archive that was published again takes the place of the one that is kept.
     pub replaces: bool,
+    /// The digest of the archive that was kept before, if that is known. If it was lost, no other one takes its place, unless
+    /// archives are replaced.
+    pub known: Option<Digest>,
 }
 
 /// What is kept of a version.

@@ -135,9 +135,13 @@ impl Repositories {
         let lines: Vec<Value> = versions
             .filter_map(|(constraint, version)| {
                 let version = version.as_ref().ok()?;
-                let stored = chart.stored.get(&version.version)?.1.as_ref().ok()?;
+                // What was kept and is lost stays known: nothing else takes its place.
+                let digest = match &chart.stored.get(&version.version)?.1 {
+                    Ok(stored) => stored.digest.clone(),
+                    Err(_) => object.resolved_digest(&version.version)?,
+                };
                 Some(json!({
-                    "constraint": constraint, "version": &*version.version, "digest": stored.digest.as_str(),
+                    "constraint": constraint, "version": &*version.version, "digest": digest.as_str(),
                 }))
             })
             .collect();

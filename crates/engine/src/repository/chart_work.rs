@@ -316,6 +316,7 @@ impl Repositories {
                         version: version.clone(),
                         owner: (Arc::clone(name), object.uid.clone()),
                         replaces: object.reprocess > chart.reprocessed,
+                        known: object.resolved_digest(&version.version),
                     });
                 }
             }

@@ -141,6 +141,7 @@ impl Repositories {
             version: ResolvedVersion { digest: Some(pin.package.digest.clone()), ..version.clone() },
             owner: (chart, object.uid.clone()),
             replaces: false,
+            known: Some(pin.package.digest.clone()),
         }))
     }
 

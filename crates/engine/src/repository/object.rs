@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::addon::Digest;
 use crate::package::{RepositoryKey, RepositoryKind};
 
 /// The annotation by which people have archives taken that were published again. They raise its number.
@@ -83,6 +84,13 @@ impl<S> Object<S> {
     /// Returns a number of the status; 0 if it is not there.
     pub(super) fn status_number(&self, field: &str) -> i64 {
         self.status.get(field).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    /// Returns the digest of the archive that was kept of a version, as the status says.
+    pub(super) fn resolved_digest(&self, version: &str) -> Option<Digest> {
+        let lines = self.status.get("resolved")?.as_array()?;
+        let line = lines.iter().find(|line| line.get("version").and_then(Value::as_str) == Some(version))?;
+        line.get("digest")?.as_str()?.parse().ok()
     }
 
     /// Returns a number of the status that counts something; 0 if it is not there.
