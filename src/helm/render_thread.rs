@@ -9,8 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 /// How much stack a render gets; more than [`chart::template::Limits`] allows it to use.
 const STACK_BYTES: usize = 64 << 20;
 
@@ -80,7 +78,7 @@ pub fn run<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, RenderThreadEr
 pub(super) async fn run_aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RenderThreadError> {
-    let (answer, result) = oneshot::channel();
+    let (answer, result) = channel();
     let work: Work = Box::new(move |rest: &dyn Fn()| {
         let done = panic::catch_unwind(AssertUnwindSafe(work));
         rest();
@@ -94,7 +92,9 @@ pub(super) async fn run_aside<T: Send + 'static>(
     };
     let ended = || RenderThreadError::Panic("its thread has ended".to_owned());
     thread.send(work).map_err(|_| ended())?;
-    result.await.map_err(|_| ended())?.map_err(|cause| told(&*cause))
+    // On a thread for blocking work: while one waits there, a clock that stands still in a test does not go on.
+    let result = tokio::task::spawn_blocking(move || result.recv()).await;
+    result.map_err(|_| ended())?.map_err(|_| ended())?.map_err(|cause| told(&*cause))
 }
 
 fn waiting() -> MutexGuard<'static, Vec<(u64, Sender<Work>)>> {
