@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::example_clusters::{CLUSTERS, POOLS, World, states};
 use crate::support::files::{root, tracked_below};
-use crate::support::server::{get, until, until_asked};
+use crate::support::server::{get, until};
 
 /// Returns the reasons of a condition in the order in which they came, each once in a row, with their messages.
 fn told(seen: &[Value], kind: &str) -> Vec<(String, String)> {
@@ -233,38 +233,5 @@ async fn a_cluster_becomes_ready_in_few_runs_of_hooks() {
         let of = runs(name).await;
         assert!(of <= most, "{of} runs of {name}");
     }
-    operator.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn while_another_cluster_lives_nothing_runs_for_one_that_is_ready() {
-    let world = World::new().await;
-    let operator = world.cluster.start(&[]).await;
-    world.create("first", json!({})).await;
-    world.ready("first").await;
-    // Its kubeconfig is the last thing that it makes.
-    world.settled(&format!("{CLUSTERS}/first"), |cluster| !cluster["status"]["kubeconfig"].is_null()).await;
-    until_asked("the end of all work", async || world.is_idle(operator.port).await).await;
-    let journal = async || -> Value {
-        serde_json::from_str(&world.asked(operator.port, "/journal?output=json").await).unwrap()
-    };
-    // What was still to come for it has come when another one has lived.
-    world.begin("between", json!({})).await;
-    world.ready("between").await;
-    let last = journal().await["last"].as_u64().unwrap();
-    world.begin("second", json!({})).await;
-    world.ready("second").await;
-    let (mut others, mut ours) = (0, Vec::new());
-    for end in journal().await["ends"].as_array().unwrap() {
-        let title = end["title"].as_str().unwrap();
-        match title.contains("second") {
-            _ if end["number"].as_u64().unwrap() <= last => {}
-            true => others += 1,
-            false if title.contains("first") => ours.push(title.to_owned()),
-            false => {}
-        }
-    }
-    assert_eq!(ours, [""; 0]);
-    assert!(others >= 10, "{others} runs for the other one");
     operator.stop().await;
 }

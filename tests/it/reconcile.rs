@@ -257,7 +257,9 @@ async fn of_a_field_that_can_not_change_it_is_said_that_recreate_helps_and_it_do
     world.create("a", locked("one")).await;
     world.settled(&object("configmaps", "locked"), |map| map["data"]["text"] == "one").await;
     world.change("a", json!({"spec": locked("two")})).await;
-    told(&world, "a", "ReconcileFailed", "update: Recreate").await;
+    told(&world, "a", "ReconcileFailed", "immutable").await;
+    let status = crate::support::in_process::ask_socket(&world.cluster, "/status.text");
+    assert!(status.contains("update: Recreate"), "{status}");
     let kept = get(&world.cluster.server, &object("configmaps", "locked")).await.unwrap();
     assert_eq!(kept["data"]["text"], "one");
     let World { cluster, operator } = world;

