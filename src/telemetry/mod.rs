@@ -131,8 +131,8 @@ impl Telemetry {
                 );
             }
             Notice::TaskWaits { task, reason, advice } => self.task_waits(&task, &reason, advice.as_deref()),
-            Notice::TaskFinished { task, took, failure, retry, allowed } => {
-                self.task_finished(&task, took, failure.as_ref(), retry, allowed);
+            Notice::TaskFinished { task, took, failure, retry, allowed, is_old } => {
+                self.task_finished(&task, took, (failure.as_ref(), is_old), retry, allowed);
             }
             Notice::HookRan { hook, binding, queue, usage, outcome, is_task, startup } => {
                 let labels = [binding, queue.as_str(), activation(startup)];
@@ -376,7 +376,7 @@ impl Telemetry {
         &self,
         task: &TaskInfo,
         took: Duration,
-        failure: Option<&Failure>,
+        (failure, is_old): (Option<&Failure>, bool),
         retry: Option<Duration>,
         allowed: bool,
     ) {
@@ -432,7 +432,12 @@ impl Telemetry {
                     |retry| format!("tried again in {} s", retry.as_secs_f64()),
                 );
                 let explained = explained(failure, Some(task), retry.is_none());
-                log!(error, format!("{title} failed; {next}"), explained);
+                let text = format!("{title} failed; {next}");
+                if is_old {
+                    log!(debug, text, explained);
+                } else {
+                    log!(error, text, explained);
+                }
             }
         }
     }
@@ -573,6 +578,7 @@ mod tests {
                     )),
                     retry,
                     allowed: false,
+                    is_old: false,
                 });
             }
         });

@@ -49,7 +49,14 @@ fn run_module(telemetry: &Telemetry, name: &str) {
     }
     let action = Some(ReleaseAction::Installed);
     telemetry.take(Notice::ReleaseRan { module: name.into(), action, took, startup: true });
-    telemetry.take(Notice::TaskFinished { task, took, failure: None, retry: None, allowed: false });
+    telemetry.take(Notice::TaskFinished {
+        task,
+        took,
+        failure: None,
+        retry: None,
+        allowed: false,
+        is_old: false,
+    });
 }
 
 #[test]

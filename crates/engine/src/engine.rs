@@ -725,7 +725,7 @@ impl Engine {
         let is_guest = task.module().is_some_and(|module| self.configuration.namespace_of(module).is_some());
         let policy = self.modules.retry_policy(&task);
         let Some(mut task) = self.unless_given_up(task, &failure, &policy) else { return };
-        let delay = self.queues.fail(&mut self.cx, &mut task, &failure, &policy);
+        let delay = self.queues.fail(&mut self.cx, &mut task, &failure, (&policy, is_guest));
         self.converges.task_failed(&mut self.cx, &task, &shown);
         let Self { queues, configuration, modules, broker, cx, .. } = self;
         if let TaskKind::ConvergeModules(converge) = &mut task.kind {

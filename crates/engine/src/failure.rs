@@ -94,6 +94,11 @@ impl Failure {
         said(self) == said(other)
     }
 
+    /// Returns how many times in a row something failed like this, if it failed `before` times like `last` until then.
+    pub(crate) fn in_a_row(&self, last: Option<&Self>, before: u32) -> u32 {
+        if last.is_some_and(|last| last.repeats(self)) { before.saturating_add(1) } else { 1 }
+    }
+
     /// Returns what everybody may read of it.
     pub fn for_everybody(&self) -> &Self {
         self.masked.as_deref().unwrap_or(self)

@@ -187,6 +187,8 @@ pub enum Notice {
         retry: Option<Duration>,
         /// Whether its failure was allowed, so that the queue goes on.
         allowed: bool,
+        /// Whether it has failed like this before, and nobody has to hear of it again so soon.
+        is_old: bool,
     },
     /// A task was put in a queue.
     TaskQueued {

@@ -151,27 +151,32 @@ impl Queues {
             failure: allowed,
             retry: None,
             allowed: is_allowed,
+            is_old: false,
         });
         task
     }
 
     /// Records and reports that a task failed. Returns how long it waits; [`Queues::retry_later`] puts it back.
+    ///
+    /// What lacks something in a namespace fails until people of that namespace help, and is told less and less often.
     pub(crate) fn fail(
         &mut self,
         cx: &mut Context,
         task: &mut Task,
         failure: &Failure,
-        policy: &RetryPolicy,
+        (policy, is_guest): (&RetryPolicy, bool),
     ) -> Duration {
         let delay = self.config.retry_by(policy, task.head.failures.saturating_add(1), task.head.id.number());
-        self.attempt_failed(cx, task, failure, Some(delay));
+        task.head.alike = failure.in_a_row(task.head.last_failure.as_deref(), task.head.alike);
+        let is_old = is_guest && is_told_already(task.head.alike);
+        self.attempt_failed(cx, task, failure, (Some(delay), is_old));
         task.head.not_before = Some(cx.now + delay);
         delay
     }
 
     /// Records and reports that a task failed for the last time.
     pub(crate) fn give_up(&mut self, cx: &mut Context, task: &mut Task, failure: &Failure) {
-        self.attempt_failed(cx, task, failure, None);
+        self.attempt_failed(cx, task, failure, (None, false));
     }
 
     fn attempt_failed(
@@ -179,7 +184,7 @@ impl Queues {
         cx: &mut Context,
         task: &mut Task,
         failure: &Failure,
-        retry: Option<Duration>,
+        (retry, is_old): (Option<Duration>, bool),
     ) {
         note_begun(cx, task);
         let head = &mut task.head;
@@ -189,22 +194,23 @@ impl Queues {
         head.failing_since.get_or_insert(cx.now);
         self.journal.ended(task, cx.now, took, Ending::Failed(failure.clone()));
         let failure = Some(failure.clone());
-        cx.notify(Notice::TaskFinished { task: task.info(), took, failure, retry, allowed: false });
+        cx.notify(Notice::TaskFinished { task: task.info(), took, failure, retry, allowed: false, is_old });
     }
 
     /// Records and reports the end of work that is in no queue, which took this long, or its failure with the time until it is
-    /// tried again.
+    /// tried again, and whether that was told already.
     pub(crate) fn record_end(
         &mut self,
         cx: &mut Context,
         task: TaskInfo,
         took: Duration,
-        failed: Option<(Failure, Duration)>,
+        failed: Option<(Failure, Duration, bool)>,
     ) {
-        let (failure, retry) = failed.unzip();
+        let is_old = failed.as_ref().is_some_and(|(.., is_old)| *is_old);
+        let (failure, retry) = failed.map(|(failure, delay, _)| (failure, delay)).unzip();
         let ending = failure.clone().map_or(Ending::Done, Ending::Failed);
         self.journal.record(task.clone(), cx.now, took, ending);
-        cx.notify(Notice::TaskFinished { task, took, failure, retry, allowed: false });
+        cx.notify(Notice::TaskFinished { task, took, failure, retry, allowed: false, is_old });
     }
 
     /// Puts a task that failed back to the head of its queue, behind the other module runs of its converge, or aside; a
@@ -259,6 +265,11 @@ impl Queues {
             })
         })
     }
+}
+
+/// Returns whether what failed so many times alike was told often enough: it is told the first, second, fourth, eighth time.
+pub(crate) fn is_told_already(alike: u32) -> bool {
+    !alike.is_power_of_two()
 }
 
 fn note_begun(cx: &mut Context, task: &mut Task) {

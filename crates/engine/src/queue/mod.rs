@@ -12,6 +12,7 @@ mod queues;
 mod reason;
 mod view;
 
+pub(crate) use attempts::is_told_already;
 pub(crate) use fifo::{Blocked, Queue};
 pub(crate) use next::Next;
 pub(crate) use queues::{Dropped, End, Finished, Queues};

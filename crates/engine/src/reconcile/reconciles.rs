@@ -13,7 +13,7 @@ use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::name::{QueueName, RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
-use crate::queue::Queues;
+use crate::queue::{Queues, is_told_already};
 use crate::time::Time;
 use crate::view::{QueueView, TaskView};
 
@@ -296,7 +296,10 @@ impl<K: Subject> Reconciles<K> {
                 let delay = self.terms.retry_after(&self.config, work.failures, work.id.number());
                 let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
                 let info = key.info(work.id, self.terms.queue_of(work.id), &work.cause);
-                queues.record_end(cx, info, took, Some((failure.clone(), delay)));
+                work.alike = failure.in_a_row(work.last_failure.as_deref(), work.alike);
+                // What grows comes less and less often anyway.
+                let is_old = !self.terms.grows && is_told_already(work.alike);
+                queues.record_end(cx, info, took, Some((failure.clone(), delay, is_old)));
                 work.last_failure = Some(Arc::new(failure));
                 work.queued_at = cx.now;
                 if let Some(Again { cause, .. }) = work.again.take().filter(|_| self.terms.grows) {

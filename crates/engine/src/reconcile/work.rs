@@ -75,6 +75,8 @@ pub(super) struct Work {
     pub(super) failures: u32,
     pub(super) failing_since: Option<Time>,
     pub(super) last_failure: Option<Arc<Failure>>,
+    /// How many of the last attempts failed like that.
+    pub(super) alike: u32,
     /// That it is done once more when it is done, if it was asked for meanwhile.
     pub(super) again: Option<Again>,
 }
@@ -130,6 +132,7 @@ impl Work {
             failures: 0,
             failing_since: None,
             last_failure: None,
+            alike: 0,
             again: None,
         }
     }

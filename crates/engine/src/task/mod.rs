@@ -57,6 +57,8 @@ pub(crate) struct TaskHead {
     pub(crate) failures: u32,
     /// Why the last one failed.
     pub(crate) last_failure: Option<Arc<Failure>>,
+    /// How many of the last attempts failed like that.
+    pub(crate) alike: u32,
     /// When it may be tried again.
     pub(crate) not_before: Option<Time>,
     /// What the last process or chart of its attempt read as values: a failure can quote that.
@@ -110,6 +112,7 @@ impl TaskHead {
             failing_since: None,
             failures: 0,
             last_failure: None,
+            alike: 0,
             not_before: None,
             read: None,
         }
