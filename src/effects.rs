@@ -218,8 +218,8 @@ impl Effects for Adapters {
                 self.test_release(run, (module, target), request, inbox);
             }
             Effect::UninstallRelease { run, release, target } => self.uninstall(run, release, target, inbox),
-            Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
-                self.upgrade(run, (module, target), values, (maintenance, source), inbox);
+            Effect::UpgradeRelease { run, module, values, maintenance, source, target, is_recorded } => {
+                self.upgrade(run, (module, target), values, (maintenance, source, is_recorded), inbox);
             }
             Effect::WatchChartMaps => self.repositories.watch_maps(inbox),
             Effect::WatchRelease { module, target, drift } => {
@@ -407,14 +407,14 @@ impl Adapters {
         run: RunId,
         (module, target): (Arc<Module>, ReleaseTarget),
         values: ValuesInput,
-        (maintenance, source): (bool, Option<SourceKey>),
+        (maintenance, source, is_recorded): (bool, Option<SourceKey>, bool),
         inbox: &Inbox,
     ) {
         let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
         let work = async move {
             let cancellation = Cancellation::on(cancel);
             let source = source.as_ref();
-            let release = ReleaseRun { module: &module, values: &values, maintenance, source };
+            let release = ReleaseRun { module: &module, values: &values, maintenance, source, is_recorded };
             let outcome = helm.upgrade(&target, release, &cancellation).await;
             running.remove(run);
             Event::ReleaseFinished { run, outcome }

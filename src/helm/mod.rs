@@ -107,6 +107,8 @@ pub struct ReleaseRun<'r> {
     pub maintenance: bool,
     /// The configuration of sources that brought it; the release is marked with it.
     pub source: Option<&'r SourceKey>,
+    /// Whether it is on record that there may be a release; without that none is begun.
+    pub is_recorded: bool,
 }
 
 /// What the adapter has to know: where releases are, and how they are made.
@@ -247,7 +249,7 @@ impl Helm {
         values: &ValuesInput,
         maintenance: bool,
     ) -> Result<ReleaseOutcome, Failure> {
-        let run = ReleaseRun { module, values, maintenance, source: None };
+        let run = ReleaseRun { module, values, maintenance, source: None, is_recorded: true };
         self.upgrade_until(run, &Cancellation::never()).await
     }
 

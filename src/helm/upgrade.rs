@@ -56,6 +56,8 @@ pub(super) struct Upgrade<'u> {
     pub(super) loaded: &'u LoadedChart,
     pub(super) values: &'u Map<String, Value>,
     pub(super) maintenance: bool,
+    /// Whether it may be begun.
+    is_recorded: bool,
     /// How its objects are written.
     pub(super) mode: ApplyMode,
     /// What marks the release.
@@ -79,7 +81,7 @@ impl Upgrade<'_> {
 impl Helm {
     pub(super) async fn upgrade_module(
         &self,
-        &ReleaseRun { module, maintenance, source, .. }: &ReleaseRun<'_>,
+        &ReleaseRun { module, maintenance, source, is_recorded, .. }: &ReleaseRun<'_>,
         values: &Map<String, Value>,
         cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, ReleaseError> {
@@ -98,6 +100,7 @@ impl Helm {
             loaded: &loaded,
             values,
             maintenance,
+            is_recorded,
             mode: module.settings.apply,
             origin: Origin::of(source, module.package.as_deref()),
             checksum,
@@ -117,6 +120,9 @@ impl Helm {
         if known == Known::Unknown {
             history = self.read_history(name).await?;
             known = Known::of(&history.revisions, |stored| self.storage.is_ours(stored));
+        }
+        if !is_recorded && known != Known::Absent {
+            return Ok(outcome(ReleaseAction::Unrecorded, 0, ""));
         }
         let mut settled = None;
         if let Known::Stands(standing) = &known {
@@ -179,6 +185,10 @@ impl Helm {
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         self.check_readable(upgrade.name, &objects, &rendered.hooks, &before).await?;
+        if !upgrade.is_recorded {
+            // All that can be wrong without a write is looked at by now.
+            return Ok(Some(outcome(ReleaseAction::Unrecorded, 0, "")));
+        }
         if let Some(done) = self.by_command(upgrade, (&plan, &rendered, &objects, &before, history)).await? {
             return Ok(Some(done));
         }

@@ -400,9 +400,12 @@ impl Metrics {
         let seconds = took.as_secs_f64();
         self.module_helm_seconds.observe(&[module, activation], seconds);
         let operation = match action {
-            Some(ReleaseAction::Unchanged | ReleaseAction::Unmanaged | ReleaseAction::Absent) => {
-                "check-upgrade"
-            }
+            Some(
+                ReleaseAction::Unchanged
+                | ReleaseAction::Unmanaged
+                | ReleaseAction::Unrecorded
+                | ReleaseAction::Absent,
+            ) => "check-upgrade",
             Some(ReleaseAction::Installed | ReleaseAction::Upgraded) | None => "upgrade",
             Some(ReleaseAction::Uninstalled) => "uninstall",
         };

@@ -239,7 +239,8 @@ async fn the_end_of_the_operator_ends_the_program_and_all_that_it_started() {
     };
     let (module, values, cancellation) =
         (world.module(), world.values(json!({"k": "one"})), Cancellation::on(ended));
-    let run = ReleaseRun { module: &module, values: &values, maintenance: false, source: None };
+    let run =
+        ReleaseRun { module: &module, values: &values, maintenance: false, source: None, is_recorded: true };
     let (outcome, ()) = tokio::join!(helm.upgrade_until(run, &cancellation), ending);
     let failure = outcome.unwrap_err();
     assert!(failure.is_cancelled(), "{failure}");

@@ -127,7 +127,7 @@ pub(crate) async fn cut_off(world: &ReleaseFixture) -> engine::Failure {
     let (module, values) = (world.module(), world.values(json!({"k": "two"})));
     let cancellation = Cancellation::on(cancelled);
     let upgrade = helm.upgrade_until(
-        ReleaseRun { module: &module, values: &values, maintenance: false, source: None },
+        ReleaseRun { module: &module, values: &values, maintenance: false, source: None, is_recorded: true },
         &cancellation,
     );
     let ends = async {

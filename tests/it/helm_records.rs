@@ -274,7 +274,8 @@ async fn a_release_has_the_mark_of_the_source_that_its_module_comes_from_and_of_
     let values = world.values(json!({"k": "one"}));
     let module = world.module();
     let upgrade = async |helm: &Helm, source: Option<&SourceKey>| {
-        let run = ReleaseRun { module: &module, values: &values, maintenance: false, source };
+        let run =
+            ReleaseRun { module: &module, values: &values, maintenance: false, source, is_recorded: true };
         helm.upgrade_until(run, &Cancellation::never()).await.unwrap().action
     };
     let marks = async || {

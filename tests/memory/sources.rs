@@ -271,6 +271,7 @@ fn bundles_are_restored_part_by_part() {
         auto_enable: false,
         previous: None,
         is_unproven: false,
+        is_unreleased: false,
         starts: 0,
         held_back: None,
         given_up: Vec::new(),

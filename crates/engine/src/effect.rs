@@ -338,6 +338,9 @@ pub enum Effect {
         source: Option<SourceKey>,
         /// Where the release belongs.
         target: ReleaseTarget,
+        /// Whether it is on record that there may be a release. Otherwise nothing is written: where there would be one from now on,
+        /// the answer is [`ReleaseAction::Unrecorded`](crate::ReleaseAction::Unrecorded).
+        is_recorded: bool,
     },
     /// Watch the maps in which charts are kept, and report those that others removed or changed, until the operator ends.
     WatchChartMaps,

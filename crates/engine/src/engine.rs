@@ -20,7 +20,9 @@ use crate::controller::{Controllers, Followed};
 use crate::converge::{self, Converges};
 use crate::effect::{Abort, Effect, ValuesInput};
 use crate::election::{Candidate, Turn};
-use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Restored, Usage, Verdict};
+use crate::event::{
+    ConfigData, Event, HookOutput, OwnedReleases, ReleaseAction, ReleaseOutcome, Restored, Usage, Verdict,
+};
 use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
 use crate::hook::snapshot::Objects;
@@ -148,6 +150,7 @@ impl Engine {
             cx: Context::default(),
         };
         engine.configuration.set_sourced(registry);
+        engine.configuration.set_all_unreleased(engine.sources.unreleased());
         engine.load(catalog);
         engine.sources.doubt(&engine.modules, lost);
         engine
@@ -597,6 +600,11 @@ impl Engine {
             // What it installs would go with what is being removed.
             return Next::Wait(Reason::EarlierRun);
         }
+        if let TaskKind::ModuleRun(run) = &task.kind
+            && self.sources.records_release(&run.module)
+        {
+            return Next::Wait(Reason::Registry);
+        }
         let (converges, modules, mut lower) = self.split();
         let Task { head, kind } = task;
         match kind {
@@ -871,6 +879,7 @@ impl Engine {
         self.repositories = Repositories::new(Arc::clone(&self.config), pins);
         self.broker = Broker::new(Arc::clone(&self.config));
         self.configuration.set_sourced(&registry);
+        self.configuration.set_all_unreleased(self.sources.unreleased());
         if let Some(catalog) = catalog {
             self.load(catalog);
         }
@@ -1302,6 +1311,10 @@ impl Engine {
                 self.queues.resume(task);
             }
             (_, Err(failure)) => self.fail(task, failure),
+            (TaskKind::ModuleRun(run), Ok(ReleaseOutcome { action: ReleaseAction::Unrecorded, .. })) => {
+                self.sources.release_due(&run.module);
+                self.queues.resume(task);
+            }
             (kind, Ok(_)) => {
                 if let TaskKind::ModuleRun(run) = kind {
                     run.stage = if run.is_leaving() {

@@ -565,6 +565,8 @@ pub enum ReleaseAction {
     Unchanged,
     /// The module is in maintenance; nothing was compared.
     Unmanaged,
+    /// There would be a release from now on, and it is not on record that there may be one; nothing was written.
+    Unrecorded,
     /// A new revision was written.
     Upgraded,
 }

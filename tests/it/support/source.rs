@@ -151,6 +151,7 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
         auto_enable: false,
         previous: None,
         is_unproven: false,
+        is_unreleased: false,
         starts: 0,
         held_back: None,
         given_up: Vec::new(),

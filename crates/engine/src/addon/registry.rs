@@ -157,6 +157,10 @@ pub struct RegisteredAddon {
     /// Whether its module has not run with it yet, and nothing is there to go back to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unproven: bool,
+    /// Whether nothing of its module was released, as far as it is one of a namespace: that is on record before its first revision is
+    /// written. Without it there may be a release.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unreleased: bool,
     /// How many operators began while it was on trial already: something ended those before them. Each counts as a run that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
@@ -321,6 +325,7 @@ mod tests {
             auto_enable: false,
             previous: None,
             is_unproven: false,
+            is_unreleased: false,
             starts: 0,
             held_back: None,
             given_up: Vec::new(),

@@ -1,6 +1,6 @@
 //! The sections of values: `global` and one for each module.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -38,6 +38,8 @@ pub(crate) struct Configuration {
     pub(super) sourced: SourcedModules,
     /// What those were read from.
     pub(super) registered: RegisteredAddons,
+    /// The modules of which nothing was released, behind the namespaces of their configurations.
+    pub(super) unreleased: BTreeSet<(Arc<str>, ModuleName)>,
     pub(super) undecided: Undecided,
     /// Writes of the ConfigMap that commands wait for, and what is answered.
     command_saves: BTreeMap<RunId, (CommandId, String)>,
@@ -55,6 +57,7 @@ impl Configuration {
             dynamic_flags: BTreeMap::new(),
             sourced: SourcedModules::new(),
             registered: RegisteredAddons::default(),
+            unreleased: BTreeSet::new(),
             undecided: Undecided::default(),
             command_saves: BTreeMap::new(),
         }

@@ -1,6 +1,7 @@
 //! The modules of bundles: which configuration of sources brought each, and what that means for whether it is on.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::Configuration;
 use super::decision::{Sourced, SourcedModules};
@@ -53,6 +54,26 @@ impl Configuration {
     /// Iterates over the namespaces whose configurations brought modules, in no particular order and perhaps more than once.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.sourced.keys().filter_map(|name| self.namespace_of(name))
+    }
+
+    /// Records of which modules of namespaces nothing was released, and of no others.
+    pub(crate) fn set_all_unreleased(&mut self, modules: impl Iterator<Item = (Arc<str>, ModuleName)>) {
+        self.unreleased = modules.collect();
+    }
+
+    /// Records whether nothing of a module of a namespace was released.
+    pub(crate) fn set_unreleased(&mut self, module: (Arc<str>, ModuleName), is_unreleased: bool) {
+        if is_unreleased {
+            self.unreleased.insert(module);
+        } else {
+            self.unreleased.remove(&module);
+        }
+    }
+
+    /// Returns whether a module is one of a namespace, and it is on record that nothing of it was released there.
+    pub(crate) fn is_unreleased(&self, name: &ModuleName) -> bool {
+        let source = self.source_of(name).filter(|source| source.kind == SourceKind::Namespaced);
+        source.is_some_and(|source| self.unreleased.contains(&(Arc::clone(&source.namespace), name.clone())))
     }
 
     /// Returns the configuration of sources that withdraws a module, if one does.

@@ -47,6 +47,7 @@ impl Controller {
             | Reason::Parked(_)
             | Reason::Rate { .. }
             | Reason::Slot
+            | Reason::Registry
             | Reason::Synchronization(_) => return Go::Stop(Pass::Idle, wait),
         };
         let told_at = *self.obstructed_since.get_or_insert(cx.now) + reason.patience();

@@ -39,7 +39,9 @@ impl Modules {
                         let effect = Effect::LoadModule { run, module: name.clone() };
                         return Next::Run(run, Answer::Task, Box::new(effect));
                     }
-                    let has_release = module.release != Release::Absent || module.places.next().is_some();
+                    let may_have_one =
+                        module.release != Release::Absent && !module.has_no_release(lower.configuration);
+                    let has_release = may_have_one || module.places.next().is_some();
                     delete.stage = if spec.has_chart && has_release {
                         DeleteStage::BeforeDeleteHelm(0)
                     } else {

@@ -34,7 +34,10 @@ impl Modules {
             ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => {
                 module.spec.settings.readiness.wait == ReadinessWait::Objects
             }
-            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
+            ReleaseAction::Absent
+            | ReleaseAction::Uninstalled
+            | ReleaseAction::Unmanaged
+            | ReleaseAction::Unrecorded => false,
         };
         if !is_asked {
             module.readiness = Readiness::Unasked;

@@ -41,8 +41,8 @@ impl Modules {
     ) {
         let cause = &running.task.head.cause;
         let action = outcome.as_ref().ok().map(|outcome| outcome.action);
-        if outcome.as_ref().is_err_and(Failure::is_cancelled) {
-            // The next start looks at what is left of it.
+        if outcome.as_ref().is_err_and(Failure::is_cancelled) || action == Some(ReleaseAction::Unrecorded) {
+            // The next start looks at what is left of it. What is not on record is done in a moment.
             return;
         }
         let (took, startup) = (cx.now.since(running.since), cause.is_of_start());
@@ -59,13 +59,16 @@ impl Modules {
         let Some(module) = self.states.get_mut(name) else { return };
         // Also when the answer is not wanted any more: the cluster is as it is.
         module.release = known_release(outcome);
+        if outcome.is_err() && module.has_no_release(configuration) {
+            module.release = Release::Absent;
+        }
         let Some(outcome) = outcome.as_ref().ok().filter(|_| !running.dropped) else { return };
         match outcome.action {
             ReleaseAction::Installed | ReleaseAction::Upgraded => module.drift.upgraded(&outcome.taken_over),
             ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => {
                 module.drift.clear();
             }
-            ReleaseAction::Unchanged => {}
+            ReleaseAction::Unchanged | ReleaseAction::Unrecorded => {}
         }
         let is_managed = match outcome.action {
             ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => {
@@ -73,7 +76,10 @@ impl Modules {
                 module.spec.settings.drift.mode != DriftMode::Off
                     && !configuration.is_in_maintenance(&module.spec.key)
             }
-            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
+            ReleaseAction::Absent
+            | ReleaseAction::Uninstalled
+            | ReleaseAction::Unmanaged
+            | ReleaseAction::Unrecorded => false,
         };
         if is_managed != module.release_watched {
             module.release_watched = is_managed;
@@ -97,7 +103,8 @@ impl Modules {
             ReleaseAction::Absent
             | ReleaseAction::Unchanged
             | ReleaseAction::Uninstalled
-            | ReleaseAction::Unmanaged => {}
+            | ReleaseAction::Unmanaged
+            | ReleaseAction::Unrecorded => {}
         }
         if outcome.action == ReleaseAction::Upgraded {
             let root = cause.links().first().copied().unwrap_or_default().to_owned();
@@ -334,7 +341,7 @@ impl Modules {
     ) -> Vec<Task> {
         let is_meant = |(name, module): &(&ModuleName, &ModuleState)| {
             let is_left = !module.is_on() && module.release == Release::Unknown;
-            is_left && configuration.withdrawn_by(name).is_some()
+            is_left && !module.has_no_release(configuration) && configuration.withdrawn_by(name).is_some()
         };
         let left = self.states.iter().filter(is_meant).map(|(name, _)| name.clone());
         let names: Vec<ModuleName> =
@@ -415,7 +422,7 @@ fn known_release(outcome: &Result<ReleaseOutcome, Failure>) -> Release {
     match outcome {
         Err(_) => Release::Broken,
         Ok(outcome) => match outcome.action {
-            ReleaseAction::Absent | ReleaseAction::Uninstalled => Release::Absent,
+            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unrecorded => Release::Absent,
             ReleaseAction::Unmanaged => Release::Unmanaged,
             ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => {
                 Release::Deployed { revision: outcome.revision, checksum: outcome.checksum }

@@ -195,12 +195,15 @@ impl Modules {
         // A built-in module may have the name of one that a source brought before.
         let source = spec.origin.digest().and_then(|_| configuration.source_of(name)).cloned();
         let target = self.release_target(configuration, name);
-        self.enter_place(cx, name, &target);
+        let is_recorded = target.account.is_none() || !configuration.is_unreleased(name);
+        if is_recorded {
+            self.enter_place(cx, name, &target);
+        }
         if let Some(module) = self.states.get_mut(name) {
             module.written_package.clone_from(&spec.package);
         }
         let module = Arc::clone(spec);
-        let effect = Effect::UpgradeRelease { run, module, values, maintenance, source, target };
+        let effect = Effect::UpgradeRelease { run, module, values, maintenance, source, target, is_recorded };
         Next::Run(run, Answer::Release(name.clone()), Box::new(effect))
     }
 

@@ -287,6 +287,11 @@ impl ModuleState {
         self.is_active |= self.is_on() && self.release == Release::Unknown;
     }
 
+    /// Returns whether it is on record that nothing of it was released, and nobody has seen otherwise.
+    pub(super) fn has_no_release(&self, configuration: &Configuration) -> bool {
+        configuration.is_unreleased(&self.spec.name) && self.places.next().is_none()
+    }
+
     /// Returns its files, as they are in force.
     pub(crate) fn spec(&self) -> &Arc<Module> {
         &self.spec

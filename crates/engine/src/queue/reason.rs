@@ -20,6 +20,8 @@ pub(crate) enum Reason {
     Modules(String),
     /// Somebody, since all attempts that its hook asks for have failed.
     Parked(String),
+    /// The registry of module sources, which is written before the first revision of a release.
+    Registry,
     /// The right to list and watch the kind of a binding.
     Right(String),
     /// Its hook may not run again so soon.
@@ -42,6 +44,9 @@ impl fmt::Display for Reason {
             Self::List(what) => write!(f, "the first list of {what}"),
             Self::Modules(names) => write!(f, "modules {names}"),
             Self::Parked(why) => f.write_str(why),
+            Self::Registry => f.write_str(
+                "the registry of module sources: that it may have a release is recorded there first",
+            ),
             Self::Right(kind) => write!(f, "the right to list and watch kind {kind}"),
             Self::Rate { .. } => f.write_str("executionMinInterval of its hook"),
             Self::Slot => f.write_str("a free place among the running hooks (--max-hooks)"),
@@ -58,7 +63,7 @@ impl Reason {
 
     /// Returns whether who waits for it keeps nobody else of its queue waiting.
     pub(crate) fn stands_aside(&self) -> bool {
-        self.may_come_from_modules() || matches!(self, Self::Parked(_))
+        self.may_come_from_modules() || matches!(self, Self::Parked(_) | Self::Registry)
     }
 
     /// Returns how long it may take until it is seen that the last module has brought what is missing.
@@ -94,6 +99,9 @@ impl Reason {
             Self::Parked(_) => {
                 "correct the hook or what it needs; it goes on when files or the ConfigMap change, or with `addon-operator module resume NAME`"
                     .to_owned()
+            }
+            Self::Registry => {
+                "nothing, unless it lasts: then look into the log why the operator can't write Secrets in its own namespace".to_owned()
             }
             Self::Right(kind) => format!(
                 "grant the operator's ServiceAccount list and watch of {kind} (RBAC), or switch the module on that does; the task goes on by itself"

@@ -117,6 +117,7 @@ impl Assessment {
                 auto_enable: spec.auto_enable,
                 previous: None,
                 is_unproven: false,
+                is_unreleased: false,
                 starts: 0,
                 held_back: None,
                 given_up: Vec::new(),

@@ -102,6 +102,7 @@ impl Commits {
                     is_held: false,
                     previous: None,
                     is_unproven: false,
+                    is_unreleased: false,
                     starts: 0,
                     held_back: None,
                     given_up: Vec::new(),

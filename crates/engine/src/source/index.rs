@@ -29,6 +29,11 @@ impl Index {
         self.ids.get(id).into_iter().flatten()
     }
 
+    /// Iterates over the configurations that have a module of a name, or its release that is to be removed; one may come twice.
+    pub(super) fn with_name(&self, name: &ModuleName) -> impl Iterator<Item = &SourceKey> {
+        self.modules.get(name).into_iter().chain(self.displaced.get(name).into_iter().flatten())
+    }
+
     /// Returns whether an addon has this bundle.
     pub(super) fn has(&self, digest: &Digest) -> bool {
         self.bundles.contains_key(digest)

@@ -18,6 +18,7 @@ mod commits;
 mod delete;
 mod dependencies;
 mod displaced;
+mod first_releases;
 mod guest;
 mod index;
 mod known;

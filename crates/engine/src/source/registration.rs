@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::index::Index;
-use crate::addon::{Bundle, Digest, HoldReason, RegisteredAddon, Registry, SourceKey, WithheldVersion, sort};
+use crate::addon::{
+    Bundle, Digest, HoldReason, RegisteredAddon, Registry, SourceKey, SourceKind, WithheldVersion, sort,
+};
 use crate::name::ModuleName;
 
 /// What is registered, by configuration.
@@ -186,9 +188,10 @@ impl Registration {
         &self,
         change: &mut Change,
         key: &SourceKey,
-        addons: Vec<RegisteredAddon>,
+        mut addons: Vec<RegisteredAddon>,
         fate: impl Fn(&RegisteredAddon) -> Fate,
     ) {
+        self.note_unreleased(key, &mut addons);
         let active: BTreeSet<&ModuleName> =
             addons.iter().filter(|addon| addon.is_active).map(|addon| &addon.bundle.name).collect();
         let ids: BTreeSet<&str> = addons.iter().map(|addon| &*addon.bundle.id).collect();
@@ -231,6 +234,41 @@ impl Registration {
         }
         sort(&mut all);
         self.set(change, key, all);
+    }
+
+    /// Makes addons of one namespace say whether there may be releases of their modules: what was recorded there under a name, and is
+    /// not removed yet, is the release of whoever has that name now.
+    fn note_unreleased(&self, key: &SourceKey, addons: &mut [RegisteredAddon]) {
+        if key.kind == SourceKind::Cluster {
+            return;
+        }
+        let in_scope = self.of_rivals(addons.iter().map(|addon| &addon.bundle));
+        let in_scope = in_scope.filter(|other| other.source.shares_scope_with(key) && !other.is_unreleased);
+        let released: BTreeSet<&ModuleName> = in_scope.map(|other| &other.bundle.name).collect();
+        for addon in addons.iter_mut() {
+            addon.is_unreleased = !released.contains(&addon.bundle.name);
+        }
+    }
+
+    /// Iterates over the addons of a namespace that have, or had, the module of a name: those that are no modules of it are left out.
+    pub(super) fn of_namespace(
+        &self,
+        namespace: &str,
+        name: &ModuleName,
+    ) -> impl Iterator<Item = &RegisteredAddon> {
+        let is_its =
+            move |key: &&SourceKey| key.kind == SourceKind::Namespaced && *key.namespace == *namespace;
+        let addons = self.index.with_name(name).filter(is_its).flat_map(|key| self.of(key));
+        addons.filter(move |addon| addon.bundle.name == *name && (addon.is_active || addon.is_displaced()))
+    }
+
+    /// Records in `change` that a module of a configuration may have a release.
+    pub(super) fn record_release(&self, change: &mut Change, key: &SourceKey, name: &ModuleName) {
+        let mut addons = self.copy(change, key);
+        for addon in addons.iter_mut().filter(|addon| addon.bundle.name == *name) {
+            addon.is_unreleased = false;
+        }
+        self.set(change, key, addons);
     }
 
     /// Decides in `change` for the modules of configurations that are not registered any more what becomes of them.

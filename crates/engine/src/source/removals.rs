@@ -55,6 +55,12 @@ impl Sources {
                 self.sweep.want_of(&addon.source);
                 Step::Done
             }
+            // Nothing is there, and nothing runs any more that could have made it.
+            None if addon.is_unreleased => {
+                self.removals.gone(&addon);
+                self.sweep.want_of(&addon.source);
+                Step::Done
+            }
             None if self.fate(modules, &addon, Fate::Displace) == Fate::Forget => {
                 self.sweep.want_of(&addon.source);
                 Step::Done

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::commits::Commits;
 use super::displaced::{Removals, is_removal};
+use super::first_releases::FirstReleases;
 use super::known::{Source, work_key};
 use super::known_sources::{KnownSources, Role};
 use super::line::Line;
@@ -46,6 +47,7 @@ pub(crate) struct Sources {
     pub(super) commits: Commits,
     pub(super) sweep: Sweep,
     pub(super) removals: Removals,
+    pub(super) first_releases: FirstReleases,
     /// The configurations whose objects can't be taken at their word, because something of them is not as they say.
     pub(super) unsettled: BTreeSet<SourceKey>,
     /// The bundles that are registered and could not be restored.
@@ -422,6 +424,8 @@ impl Sources {
         let displaced = change.iter().flat_map(|(_, addons)| addons).filter(|addon| addon.is_displaced());
         let overtaken: BTreeSet<SourceKey> =
             displaced.filter(had_it).map(|addon| addon.source.clone()).collect();
+        let before = change.iter().flat_map(|(key, _)| self.registration.of(key));
+        self.first_releases.changed(before.chain(change.iter().flat_map(|(_, addons)| addons)));
         if self.registration.apply(change) {
             self.commits.left_bundles();
         }
@@ -443,7 +447,7 @@ impl Sources {
 
     /// Does everything that can be done.
     pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
-        if self.watches.is_off() {
+        if self.watches.is_off() && !self.is_any_due() {
             return;
         }
         self.reconciles.wake_due(lower.cx.now);
@@ -477,6 +481,7 @@ impl Sources {
             }
         }
         self.reconciles.report_length(lower.cx);
+        self.tell_releases(lower);
         self.queue_commit(lower);
         self.drop_unused(lower);
     }

@@ -524,6 +524,7 @@ mod tests {
                 auto_enable: false,
                 previous: None,
                 is_unproven: false,
+                is_unreleased: false,
                 starts: 0,
                 held_back: None,
                 given_up: Vec::new(),

@@ -20,6 +20,9 @@ impl Sources {
     /// Has the registry looked at, if something in it would change.
     pub(super) fn look_for_sweep(&mut self, modules: &Modules, cx: &mut Context) {
         let wanted = self.sweep.take();
+        if self.is_another_due() {
+            return self.reconciles.request(cx, &sweep_key(), &Cause::outside("modules"));
+        }
         if !self.watches.is_any_listed() {
             return;
         }
@@ -93,6 +96,10 @@ impl Sources {
     /// Returns what changes in what `keys` have registered, and those that `vanished`.
     fn swept(&self, modules: &Modules, keys: &BTreeSet<SourceKey>, vanished: &BTreeSet<SourceKey>) -> Change {
         let mut change = Change::default();
+        self.record_due(&mut change);
+        if !self.watches.is_any_listed() {
+            return change;
+        }
         for key in vanished {
             // Its object went without us. Its modules go on until somebody says otherwise.
             let fate = |addon: &RegisteredAddon| self.fate(modules, addon, Fate::Retain);

@@ -1,6 +1,6 @@
 //! Configurations of one namespace: their modules, where those are released, and what nobody may do by them.
 
-use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, ReleaseAction};
+use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, ReleaseAction, StoreError};
 use serde_json::json;
 
 use crate::build::{config as config_map, files, reread};
@@ -135,6 +135,118 @@ fn a29_a_module_without_rights_says_so_and_holds_up_nobody() {
     world.powerless.clear();
     world.run_for(10_000);
     assert!(releases(&world).is_empty() && world.repositories.objects.is_empty());
+}
+
+#[test]
+fn what_lacks_rights_is_tried_again_and_told_less_and_less_often() {
+    let mut world = offering(&["aWeb"]);
+    world.powerless.insert("a".to_owned());
+    world.applies("a/x", &[URL]);
+    world.run_for(600_000);
+    let is_failure = |notice: &&Notice| matches!(notice, Notice::TaskFinished { failure: Some(_), .. });
+    let is_told = |notice: &&Notice| matches!(notice, Notice::TaskFinished { is_old: false, .. });
+    let failed = world.notices.iter().filter(is_failure).count();
+    let told = world.notices.iter().filter(is_failure).filter(is_told).count();
+    assert!(failed > 100 && (6..=8).contains(&told), "{told} of {failed}");
+    // What the operator's own modules lack is its business each time.
+    let mut world = World::new(&files().module(10, "web"));
+    world.fails_releases("web", 20);
+    world.run_for(60_000);
+    let failures = world.notices.iter().filter(is_failure);
+    assert!(failures.clone().count() > 5 && failures.clone().all(|notice| is_told(&notice)));
+}
+
+#[test]
+fn a_configuration_that_released_nothing_is_deleted_without_any_right() {
+    for (is_restarted, is_off) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut world = offering(&["aWeb"]);
+        world.powerless.insert("a".to_owned());
+        world.applies("a/x", &[URL]);
+        world.run_for(20_000);
+        assert_eq!(world.states("a/x"), ["a-web Error"]);
+        let flags: &[(&str, &str)] = if is_off { &[] } else { &[("aWebEnabled", "true")] };
+        if is_restarted {
+            world.restarts();
+        }
+        world.send_in(0, config_map(201, flags));
+        world.run_for(10_000);
+        world.deletes("a/x");
+        world.run_for(10_000);
+        let case = (is_restarted, is_off);
+        assert!(world.repositories.objects.is_empty(), "{case:?}: {:?}", world.status("a/x"));
+        assert!(world.queue("main").is_empty() && !world.trace.contains("uninstall"), "{case:?}");
+        assert!(world.repositories.registry.addons.is_empty(), "{case:?}");
+    }
+}
+
+#[test]
+fn a_name_that_goes_to_the_cluster_leaves_no_release_where_there_was_none() {
+    let mut world = offering(&["aWeb"]);
+    world.powerless.insert("a".to_owned());
+    world.applies("a/x", &[URL]);
+    world.run_for(10_000);
+    world.bundle(4, "a-web", &[]);
+    world.offers("two", Ok(vec![with_id(addon("a-web", "1.0.0", 4), "id-twin")]));
+    world.applies("x", &["two"]);
+    let trace = world.run_for(10_000);
+    assert_eq!(
+        (world.states("x"), releases(&world)),
+        (vec!["a-web Running".to_owned()], vec!["a-web", "base"])
+    );
+    world.deletes("a/x");
+    world.run_for(5_000);
+    assert!(!world.repositories.objects.contains_key("a/x") && !trace.contains("uninstall a/"), "{trace}");
+}
+
+#[test]
+fn a_release_of_a_namespace_is_on_record_before_it_is_begun() {
+    let mut world = offering(&["aWeb"]);
+    world.applies("a/x", &[URL]);
+    let trace = world.run_for(5_000);
+    let begun: Vec<usize> = trace.match_indices("upgrade a/a-web").map(|(at, _)| at).collect();
+    assert!(begun.len() == 2 && trace[begun[0]..begun[1]].contains("bundles kept"), "{trace}");
+    // Once it is, an upgrade is one step again, also after a restart and with another version.
+    world.restarts();
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
+    world.run_for(5_000);
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 2)]));
+    world.edits("a/x", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(5_000);
+    assert_eq!(trace.matches("upgrade a/a-web").count(), 1, "{trace}");
+    // And what may be there is not given up without rights.
+    world.powerless.insert("a".to_owned());
+    world.restarts();
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
+    world.run_for(10_000);
+    world.deletes("a/x");
+    world.run_for(10_000);
+    assert!(world.repositories.objects.contains_key("a/x"));
+    assert!(world.repositories.faults.is_empty(), "{:?}", world.repositories.faults);
+}
+
+#[test]
+fn a_release_that_can_not_be_recorded_is_not_begun_and_holds_up_nobody() {
+    let mut world = offering(&[]);
+    world.applies("a/x", &[URL]);
+    world.run_for(5_000);
+    let denied = || StoreError::Registry(Failure::new(FailureKind::Forbidden, "secrets is forbidden"));
+    world.repositories.keeping.extend((0..3).map(|_| denied()));
+    world.send_in(0, config_map(201, &[("aWebEnabled", "true")]));
+    world.run_for(3_000);
+    assert_eq!(releases(&world), ["base"], "{}", world.trace);
+    let view = world.view();
+    let mut tasks = view.queues.iter().flat_map(|queue| &queue.tasks);
+    let why = tasks.find_map(|task| task.waits_for.clone());
+    assert!(why.as_ref().is_some_and(|why| why.contains("the registry of module sources")), "{why:?}");
+    world.send_in(0, config_map(202, &[("aWebEnabled", "true"), ("global", "new: 1")]));
+    world.run_for(2_000);
+    let view = world.view();
+    let base = view.modules.iter().find(|module| module.name.as_str() == "base").unwrap();
+    assert_eq!(base.revision, Some(2), "{}", world.trace);
+    world.run_for(30_000);
+    assert_eq!(releases(&world), ["a/a-web", "base"]);
+    assert_eq!(world.states("a/x"), ["a-web Running"]);
 }
 
 #[test]

@@ -741,7 +741,18 @@ impl World {
                 let outcome = self.charts.lost_package(&module).map_or_else(|| unreachable!(), Err);
                 self.send_in(OTHER, Event::ReleaseFinished { run, outcome });
             }
+            Effect::UpgradeRelease { run, module, target, is_recorded: false, .. }
+                if self.refusal(&target).is_none() =>
+            {
+                self.note_change(run, self.place(module.name.as_str(), &target));
+                self.in_flight.insert(run, None);
+                let (revision, checksum, changed, taken_over) = (0, 0, None, Vec::new());
+                let action = ReleaseAction::Unrecorded;
+                let outcome = Ok(ReleaseOutcome { action, revision, checksum, changed, taken_over });
+                self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
+            }
             Effect::UpgradeRelease { run, module, values, target, .. } => {
+                self.note_unrecorded(&module, &target);
                 let checksum =
                     values::Checksum::of(&(&*values.global, values.module.as_ref().map(|m| &*m.values)));
                 self.upgrade(run, (&module, &target), &checksum.to_string());
@@ -929,6 +940,18 @@ impl World {
             self.repositories.faults.push(format!("release {place} is changed twice at the same time"));
         }
         self.changing.insert(run, place);
+    }
+
+    /// No release of a namespace is begun before it is on record that there may be one.
+    fn note_unrecorded(&mut self, module: &Module, target: &ReleaseTarget) {
+        let is_unrecorded = |addon: &engine::RegisteredAddon| {
+            let is_its = addon.bundle.name == module.name && addon.source.namespace == target.namespace;
+            is_its && addon.is_unreleased
+        };
+        let is_allowed = target.account.is_some() && self.refusal(target).is_none();
+        if is_allowed && self.repositories.registry.addons.iter().any(is_unrecorded) {
+            self.repositories.faults.push(format!("release {} is begun and not on record", module.name));
+        }
     }
 
     fn uninstall(&mut self, run: RunId, name: &str, target: &ReleaseTarget) {
