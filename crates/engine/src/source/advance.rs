@@ -438,12 +438,16 @@ impl Sources {
             let object = other
                 .filter(|other| other.phase() == SourcePhase::Failed)
                 .and_then(|other| other.object.as_ref());
-            if let Some(object) = object {
+            let is_failed = object.is_some();
+            if let Some(step) = object.and_then(|object| patches::bump(cx, key, &next, object)) {
                 let message = format!(
                     "{next} may try again, since {key} lets addons go: its spec.reprocessRequest is raised"
                 );
                 cx.notify(Notice::SourceReleases { message });
-                break Some(Ok(patches::bump(cx, key, &next, object)));
+                break Some(Ok(step));
+            }
+            if is_failed {
+                self.look_again(cx, &next);
             }
             rest.remove(&next);
         };

@@ -24,14 +24,20 @@ pub(super) fn set_finalizer(cx: &mut Context, key: &SourceKey, object: &SourceOb
     patched(cx, (key, key), None, Operation::JsonPatch { patch }, !is_on)
 }
 
-/// Begins to raise the counter of an object, so that it is processed again, because of what happened to `author`.
-pub(super) fn bump(cx: &mut Context, author: &SourceKey, key: &SourceKey, object: &SourceObject) -> Step {
-    patched(cx, (author, key), None, raised(object), true)
+/// Begins to raise the counter of an object, so that it is processed again, because of what happened to `author`; `None` if it
+/// can't be raised any more.
+pub(super) fn bump(
+    cx: &mut Context,
+    author: &SourceKey,
+    key: &SourceKey,
+    object: &SourceObject,
+) -> Option<Step> {
+    Some(patched(cx, (author, key), None, raised(object)?, true))
 }
 
-/// Returns what raises the counter of an object because a person asked for it.
-pub(super) fn raise(cx: &mut Context, key: &SourceKey, object: &SourceObject) -> (RunId, Effect) {
-    patch_of(cx, (key, key), None, raised(object), false)
+/// Returns what raises the counter of an object because a person asked for it; `None` if it can't be raised any more.
+pub(super) fn raise(cx: &mut Context, key: &SourceKey, object: &SourceObject) -> Option<(RunId, Effect)> {
+    Some(patch_of(cx, (key, key), None, raised(object)?, false))
 }
 
 /// Returns what suspends an object, or ends that, because a person asked for it.
@@ -48,13 +54,13 @@ pub(super) fn suspend(
     patch_of(cx, (key, key), None, Operation::JsonPatch { patch }, false)
 }
 
-fn raised(object: &SourceObject) -> Operation {
-    let counter = object.spec.reprocess_request;
+fn raised(object: &SourceObject) -> Option<Operation> {
+    let counter = object.spec.reprocess_request.checked_add(1)?;
     let patch = json!([
         {"op": "test", "path": "/metadata/generation", "value": object.generation},
-        {"op": "add", "path": "/spec/reprocessRequest", "value": counter.saturating_add(1)},
+        {"op": "add", "path": "/spec/reprocessRequest", "value": counter},
     ]);
-    Operation::JsonPatch { patch }
+    Some(Operation::JsonPatch { patch })
 }
 
 /// Begins to write a status: the time of day when it was found, and that of now.

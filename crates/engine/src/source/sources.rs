@@ -287,7 +287,12 @@ impl Sources {
                 format!("`addon-operator source resume {}` has it looked after again", key.address()),
             ));
         }
-        let (run, effect) = patches::raise(cx, key, object);
+        let Some((run, effect)) = patches::raise(cx, key, object) else {
+            return Err(refused(
+                format!("spec.reprocessRequest of {key} is as high as it can be"),
+                "apply the object under another name, with deletionPolicy: Retain in this one before that is deleted",
+            ));
+        };
         cx.push(effect);
         self.syncs.await_end(run, id, format!("{key} is processed again"));
         Ok(())
