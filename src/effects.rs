@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, BrokerRegistration, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind,
-    IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry, ReleaseName,
-    ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec, StoreError,
-    StoreRequest, TestRequest, ValuesInput, WebhookRegistration,
+    Approvals, Basis, BrokerRegistration, ConfigObject, ConfigText, Digest, Effect, Event, Failure,
+    FailureKind, IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry,
+    ReleaseName, ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec,
+    StoreError, StoreRequest, TestRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -176,8 +176,8 @@ impl Effects for Adapters {
                 self.drop_bundles(run, (registry, others), inbox);
             }
             Effect::FetchIndex { run, request } => self.fetch_index(run, *request, inbox),
-            Effect::FetchSource { run, source, spec, is_refresh } => {
-                self.fetch((run, source, spec), is_refresh, inbox);
+            Effect::FetchSource { run, source, spec, is_refresh, approvals } => {
+                self.fetch((run, source, spec), (is_refresh, approvals), inbox);
             }
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
             Effect::LoadModules { run, registry, lost } => self.load_modules(run, (registry, lost), inbox),
@@ -293,21 +293,14 @@ impl Adapters {
     fn fetch(
         &self,
         (run, source, spec): (RunId, SourceKey, Arc<SourceSpec>),
-        is_refresh: bool,
+        (is_refresh, approvals): (bool, Arc<Approvals>),
         inbox: &Inbox,
     ) {
         let (sources, running) = (Arc::clone(&self.sources), self.running.clone());
         let cancel = self.running.add(run);
         let work = async move {
-            let fetched = async {
-                if is_refresh {
-                    sources.refresh(&source, &spec).await
-                } else {
-                    sources.fetch(&source, &spec).await
-                }
-            };
             let outcome = tokio::select! {
-                outcome = fetched => outcome,
+                outcome = sources.fetch_with(&source, &spec, (is_refresh, &approvals)) => outcome,
                 Ok(()) = cancel => {
                     Err(Failure::new(FailureKind::Cancelled, format!("{source} is not fetched any more")))
                 }

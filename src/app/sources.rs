@@ -7,7 +7,9 @@ use ::source::allow::{AllowList, AllowedHost, Prefix};
 use ::source::mirror::{Mirror, Mirrors};
 use ::source::url::Protocols;
 use anyhow::Context;
-use engine::{Bundle, Digest, Failure, FailureKind, Module, Registry, SourceKey, SourceKind, SourceSpec};
+use engine::{
+    Approvals, Bundle, Digest, Failure, FailureKind, Module, Registry, SourceKey, SourceKind, SourceSpec,
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -31,8 +33,13 @@ pub(super) struct PlansOfSources {
 }
 
 impl SourcePlans for PlansOfSources {
-    fn fetch(&self, source: SourceKey, spec: SourceSpec) -> BoxFuture<'_, Result<PinnedFetch, Failure>> {
-        async move { self.sources.look_at(&source, &spec).await }.boxed()
+    fn fetch(
+        &self,
+        source: SourceKey,
+        spec: SourceSpec,
+        approvals: Approvals,
+    ) -> BoxFuture<'_, Result<PinnedFetch, Failure>> {
+        async move { self.sources.look_at(&source, &spec, &approvals).await }.boxed()
     }
 
     fn unknown_fields(&self, kind: SourceKind, object: &Value) -> Vec<String> {

@@ -6,7 +6,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use engine::view::source_plan::{self, Diffs};
-use engine::{Failure, PlannedChange, SourceKey, SourcePlan, SourceSpec};
+use engine::{Approval, Approvals, Failure, PlannedChange, SourceKey, SourcePlan, SourceSpec};
 use serde_json::Value;
 
 use super::debug_state::DebugState;
@@ -97,7 +97,11 @@ async fn answer(debug: &DebugState, query: &BTreeMap<String, String>, body: &[u8
     };
     let Asked { source, spec, approved } = asked;
     // What was fetched stays until the answer is made.
-    let (fetched, _kept) = match debug.sources.fetch(source.clone(), spec.clone()).await {
+    let approvals = match spec.approval {
+        Approval::Manual => Approvals::parse(approved.as_deref().unwrap_or_default(), &source.namespace),
+        Approval::Auto => Approvals::default(),
+    };
+    let (fetched, _kept) = match debug.sources.fetch(source.clone(), spec.clone(), approvals).await {
         Ok(fetched) => fetched,
         Err(failure) => return text_or_failure(Err(failure)),
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Bundle, Failure, Fetched, Module, SourceKey, SourceKind, SourceSpec};
+use engine::{Approvals, Bundle, Failure, Fetched, Module, SourceKey, SourceKind, SourceSpec};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -11,8 +11,14 @@ pub type PinnedFetch = (Fetched, Box<dyn Send + Sync>);
 
 /// Fetches what was not applied, and reads modules of it.
 pub trait SourcePlans: Send + Sync {
-    /// Fetches and checks what a configuration asks for. The result lasts as long as what comes with it.
-    fn fetch(&self, source: SourceKey, spec: SourceSpec) -> BoxFuture<'_, Result<PinnedFetch, Failure>>;
+    /// Fetches and checks what a configuration asks for, and which versions beside that people have approved. The result lasts as
+    /// long as what comes with it.
+    fn fetch(
+        &self,
+        source: SourceKey,
+        spec: SourceSpec,
+        approvals: Approvals,
+    ) -> BoxFuture<'_, Result<PinnedFetch, Failure>>;
     /// Returns the paths of what an object has that its kind does not know.
     fn unknown_fields(&self, kind: SourceKind, object: &Value) -> Vec<String>;
     /// Returns the module that a bundle is, which was fetched. Nothing of it is run.

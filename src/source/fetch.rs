@@ -104,7 +104,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     pub(super) fn of(choice: &Choice<'_>) -> Self {
-        let Choice { line, is_chosen, digest } = choice;
+        let Choice { line, is_chosen, digest, .. } = choice;
         Self { line: (*line).clone(), is_chosen: *is_chosen, digest: digest.cloned() }
     }
 }
@@ -117,9 +117,8 @@ impl Fetcher {
         &self,
         key: &SourceKey,
         spec: &SourceSpec,
-        is_refresh: bool,
+        pass: Pass,
     ) -> Result<(Fetched, Vec<Pin>), Failure> {
-        let pass = Pass::new(is_refresh);
         let keys = match &spec.verify {
             Some(verification) => self.keys(key, verification).await.map(Some),
             None => Ok(None),
@@ -194,7 +193,7 @@ impl Fetcher {
         saying.redactor = Redactor::new(secrets.iter().map(String::as_str));
         if is_in_registry {
             let secret = secret.as_ref();
-            return self.addons_in_registry(&url, (spec, keys), secret, pass.is_refresh, saying).await;
+            return self.addons_in_registry(&url, (spec, keys), secret, pass, saying).await;
         }
         let index_url = IndexUrl::parse(&url, self.allowed.protocols);
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;
@@ -219,7 +218,7 @@ impl Fetcher {
             (IndexUrl::Git(_), None) => return Err(fetching("the repository is not there".to_owned())),
         };
         let include: Vec<Include> = spec.include.iter().map(include).collect();
-        let selection = Selection::new(&index, &include);
+        let selection = Selection::with(&index, &include, |line| pass.calls_for(line));
         if selection.choices.len() > MOST_BUNDLES {
             let message = format!(
                 "the index offers {} bundles, {MOST_BUNDLES} are taken: name those that are wanted in \

@@ -11,7 +11,7 @@ use ::source::registry::manifest::{ACCEPT, BUNDLE, Layer, MAX_MANIFEST};
 use ::source::registry::reference::{self, ReferenceError, RegistryUrl};
 use ::source::registry::tags::Tags;
 use ::source::template::{self, SecretData};
-use ::source::versions::{Include, Selection};
+use ::source::versions::{Choice, Include, Selection};
 use engine::{AddonReason, Digest, FetchedAddon, RepositoryReason, RepositorySpec};
 use futures::stream::{self, StreamExt as _};
 use http::HeaderMap;
@@ -23,6 +23,7 @@ use super::fetch::{
     AT_A_TIME, Fetcher, Outcome, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish, include,
     not_there, templating, unreadable,
 };
+use super::git::Pass;
 use super::keys::Keys;
 use super::store::{Download, Pin, disk_failure};
 use crate::remote::FetchObservation;
@@ -74,14 +75,14 @@ struct RegistryAccess<'p> {
 }
 
 impl Fetcher {
-    /// Returns what is wanted of a registry. Versions that do not become modules are not fetched. A `is_refresh` takes the list of
+    /// Returns what is wanted of a registry. Versions that do not become modules are not fetched. A refresh takes the list of
     /// tags for the answer whether a bundle changed.
     pub(super) async fn addons_in_registry(
         &self,
         url: &str,
         (spec, keys): (&RepositorySpec, Option<&Keys>),
         secret: Option<&SecretData>,
-        is_refresh: bool,
+        pass: &Pass,
         saying: &mut Saying,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
         let unread =
@@ -116,9 +117,9 @@ impl Fetcher {
         }
         let listed = versions.iter().map(|(name, versions)| (name.as_str(), versions));
         let index = Index::of_versions(listed).map_err(|error| unread(error.to_string()))?;
-        let selection = Selection::new(&index, &wanted);
-        let chosen: Vec<Wanted> =
-            selection.choices.iter().filter(|choice| choice.is_chosen).map(Wanted::of).collect();
+        let selection = Selection::with(&index, &wanted, |line| pass.calls_for(line));
+        let may_come = |choice: &&Choice<'_>| choice.is_chosen || choice.is_called_for;
+        let chosen: Vec<Wanted> = selection.choices.iter().filter(may_come).map(Wanted::of).collect();
         if names_none && chosen.is_empty() {
             let text = format!(
                 "{registry} has no tag that is a version, such as 1.2.3: push a bundle, or name bundles below it in include"
@@ -126,7 +127,8 @@ impl Fetcher {
             return Err(unread(text));
         }
         // One list for each bundle is all that a look may cost.
-        let is_known = |name: &str| is_refresh && wanted.iter().all(|it| it.name != name || !is_exact(it));
+        let is_known =
+            |name: &str| pass.is_refresh && wanted.iter().all(|it| it.name != name || !is_exact(it));
         let asking: Vec<_> = chosen
             .iter()
             .map(|wanted| self.tagged_addon(place, keys, (wanted, is_known(&wanted.line.name))))

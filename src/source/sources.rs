@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::source::mirror::Mirrors;
-use engine::{Digest, Failure, Fetched, ModuleLink, Registry, SourceKey, SourceSpec, StoreError};
+use engine::{Approvals, Digest, Failure, Fetched, ModuleLink, Registry, SourceKey, SourceSpec, StoreError};
 use futures::stream::{self, StreamExt as _};
 use kube::Client;
 use tokio::sync::Semaphore;
 
 use super::cache::Cache;
 use super::fetch::{Fetcher, blocking};
+use super::git::Pass;
 use super::secrets::Secrets;
 use super::store::{DiskError, Store};
 use crate::remote::http::HttpClient;
@@ -109,8 +110,23 @@ impl Sources {
     ///
     /// Those of the API server and of our own disk. What is wrong with a repository or a bundle is in the result.
     pub async fn fetch(&self, key: &SourceKey, spec: &SourceSpec) -> Result<Fetched, Failure> {
+        self.fetch_with(key, spec, (false, &Approvals::default())).await
+    }
+
+    /// Does the same, with the versions that people have approved beside those that are wanted. `is_refresh` is for who
+    /// [looks again](Self::refresh).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sources::fetch`].
+    pub async fn fetch_with(
+        &self,
+        key: &SourceKey,
+        spec: &SourceSpec,
+        (is_refresh, approvals): (bool, &Approvals),
+    ) -> Result<Fetched, Failure> {
         // The blobs stay fresh when the pins go: the engine hears of them a moment later.
-        self.fetcher.fetch(key, spec, false).await.map(|(fetched, _pins)| fetched)
+        self.fetcher.fetch(key, spec, Pass::new(is_refresh, approvals)).await.map(|(fetched, _pins)| fetched)
     }
 
     /// Fetches what a configuration asks for that was not applied. The bundles stay in the store directory as long as what comes with
@@ -123,8 +139,9 @@ impl Sources {
         &self,
         key: &SourceKey,
         spec: &SourceSpec,
+        approvals: &Approvals,
     ) -> Result<(Fetched, Box<dyn Send + Sync>), Failure> {
-        let (fetched, pins) = self.fetcher.fetch(key, spec, false).await?;
+        let (fetched, pins) = self.fetcher.fetch(key, spec, Pass::new(false, approvals)).await?;
         Ok((fetched, Box::new(pins)))
     }
 
@@ -145,7 +162,7 @@ impl Sources {
     ///
     /// Those of [`Sources::fetch`].
     pub async fn refresh(&self, key: &SourceKey, spec: &SourceSpec) -> Result<Fetched, Failure> {
-        self.fetcher.fetch(key, spec, true).await.map(|(fetched, _pins)| fetched)
+        self.fetch_with(key, spec, (true, &Approvals::default())).await
     }
 
     /// Writes the bundles that are missing in the cluster, then the registry. Those that are `lost` can't be written.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::addon::{Digest, Registry, SourceKey, SourceReference, SourceSpec};
+use crate::addon::{Approvals, Digest, Registry, SourceKey, SourceReference, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::chart_test::TestRequest;
@@ -112,6 +112,8 @@ pub enum Effect {
         spec: Arc<SourceSpec>,
         /// Whether nobody asked for it: bundles that were fetched before are not asked for while their index did not change.
         is_refresh: bool,
+        /// The versions that people have approved, if those wait for that.
+        approvals: Arc<Approvals>,
     },
     /// Stop watching the objects of a release.
     ForgetRelease {

@@ -66,12 +66,12 @@ pub mod view;
 mod webhook;
 
 pub use addon::{
-    AddonProblem, AddonReason, Approval, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
-    FetchedAddon, FetchedRepository, GivenUpBundle, HoldReason, Include, MAX_INCLUDES, MAX_REPOSITORIES,
-    MAX_URL, ModuleLink, NotADigest, PlannedChange, PlannedModule, RegisteredAddon, RegisteredAddons,
-    Registry, RegistryError, RepositoryProblem, RepositoryReason, RepositorySpec, SecretName, SourceKey,
-    SourceKind, SourcePlan, SourceReference, SourceSpec, SpecError, UpdateWindow, Verification,
-    WithheldVersion,
+    AddonProblem, AddonReason, Approval, Approvals, Bundle, BundleKind, DeletionPolicy, Digest,
+    FailurePolicy, Fetched, FetchedAddon, FetchedRepository, GivenUpBundle, HoldReason, Include,
+    MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, ModuleLink, NotADigest, PlannedChange, PlannedModule,
+    RegisteredAddon, RegisteredAddons, Registry, RegistryError, RepositoryProblem, RepositoryReason,
+    RepositorySpec, SecretName, SourceKey, SourceKind, SourcePlan, SourceReference, SourceSpec, SpecError,
+    UpdateWindow, Verification, WithheldVersion,
 };
 pub use binding::{Tally, WatchedObjects};
 pub use catalog::{

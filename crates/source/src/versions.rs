@@ -28,6 +28,8 @@ pub struct Choice<'i> {
     pub line: &'i Line,
     /// Whether this version becomes the module.
     pub is_chosen: bool,
+    /// Whether this version may become the module where the chosen one may not yet.
+    pub is_called_for: bool,
     /// The digest that the packed bundle must have: what was included says it, or the index does.
     pub digest: Option<&'i Digest>,
 }
@@ -65,6 +67,15 @@ impl Include {
         }
     }
 
+    /// Returns whether it means a line, or could if no other one were there.
+    fn covers(&self, line: &Line) -> bool {
+        match self.wanted() {
+            Wanted::Highest => line.outcome.is_ok(),
+            Wanted::Exactly(wanted) => is_version(line, wanted),
+            Wanted::In(range) => is_in(line, &range),
+        }
+    }
+
     /// Returns the position of the line that it chooses. Lines are those of its addon, sorted.
     fn position(&self, lines: &[Line]) -> Option<usize> {
         match self.wanted() {
@@ -83,13 +94,19 @@ impl Include {
 impl<'i> Selection<'i> {
     /// Chooses from an index.
     pub fn new(index: &'i Index, include: &'i [Include]) -> Self {
+        Self::with(index, include, |_| false)
+    }
+
+    /// Chooses from an index. Below each version that is chosen and for which `calls` does not hold, the highest one that could be
+    /// chosen, too, and for which it holds, is wanted beside it.
+    pub fn with(index: &'i Index, include: &'i [Include], calls: impl Fn(&Line) -> bool) -> Self {
         let mut selection = Self::default();
         for lines in index.lines().chunk_by(|a, b| a.name == b.name) {
             let Some(first) = lines.first() else { continue };
             let included: Vec<&Include> =
                 include.iter().filter(|include| include.name == first.name).collect();
             if include.is_empty() || !included.is_empty() {
-                selection.add(lines, &included);
+                selection.add(lines, &included, &calls);
             }
         }
         selection.missing = include.iter().filter(|include| !selection.has(include)).collect();
@@ -97,7 +114,7 @@ impl<'i> Selection<'i> {
     }
 
     /// Adds the versions of one addon. Of several that are included the highest is chosen; lines are sorted.
-    fn add(&mut self, lines: &'i [Line], wanted: &[&'i Include]) {
+    fn add(&mut self, lines: &'i [Line], wanted: &[&'i Include], calls: &impl Fn(&Line) -> bool) {
         let is_usable = |place: usize| lines.get(place).is_some_and(|line| line.outcome.is_ok());
         let found: Vec<(Option<usize>, &Include)> =
             wanted.iter().map(|include| (include.position(lines), *include)).collect();
@@ -110,19 +127,27 @@ impl<'i> Selection<'i> {
             None if wanted.is_empty() => (highest(lines), None),
             None => (None, None),
         };
+        let below =
+            chosen.and_then(|place| lines.get(..place).filter(|_| !lines.get(place).is_some_and(calls)));
+        let is_covered = |line: &Line| wanted.is_empty() || wanted.iter().any(|include| include.covers(line));
+        let called = below.and_then(|lines| {
+            lines.iter().rposition(|line| line.outcome.is_ok() && is_covered(line) && calls(line))
+        });
         // Where none can be used, all of them say why.
         let has_none =
             |(place, include): &(Option<usize>, &Include)| place.is_none() && include.version.is_none();
         let are_all_wanted = found.is_empty() || found.iter().any(has_none);
         for (position, line) in lines.iter().enumerate() {
-            let is_wanted = are_all_wanted || found.iter().any(|(place, _)| *place == Some(position));
+            let is_called_for = called == Some(position);
+            let is_wanted =
+                are_all_wanted || is_called_for || found.iter().any(|(place, _)| *place == Some(position));
             if !is_wanted {
                 continue;
             }
             let is_chosen = chosen == Some(position);
             let pinned = included.filter(|_| is_chosen).and_then(|include| include.digest.as_ref());
             let listed = line.outcome.as_ref().ok().and_then(|entry| entry.digest.as_ref());
-            self.choices.push(Choice { line, is_chosen, digest: pinned.or(listed) });
+            self.choices.push(Choice { line, is_chosen, is_called_for, digest: pinned.or(listed) });
         }
     }
 
@@ -227,6 +252,27 @@ mod tests {
         assert_eq!(include("a", Some(">=2")).problem(), None);
         let problem = include("a", Some("latest")).problem().unwrap();
         assert!(problem.starts_with("\"latest\" is neither a version nor a range"), "{problem}");
+    }
+
+    #[test]
+    fn a_version_that_is_called_for_is_wanted_below_the_one_that_is_chosen() {
+        let text = b"entries: {a: [{version: 1.0.0}, {version: 1.1.0}, {version: 1.2.0}, {version: 2.0.0}]}";
+        let index = Index::parse(text).unwrap();
+        for (range, called, expected) in [
+            (Some("1.x"), ["1.0.0", "1.1.0"], vec!["1.1.0", "1.2.0*"]),
+            (Some("1.x"), ["1.1.0", "1.2.0"], vec!["1.2.0*"]),
+            (Some("1.x"), ["2.0.0", "3.0.0"], vec!["1.2.0*"]),
+            (Some("1.2.0"), ["1.0.0", "1.1.0"], vec!["1.2.0*"]),
+            (None, ["1.2.0", "3.0.0"], vec!["1.2.0", "2.0.0*"]),
+        ] {
+            let include = [include("a", range)];
+            let selection = Selection::with(&index, &include, |line| called.contains(&line.version.as_str()));
+            let shown = selection.choices.iter().map(|choice| {
+                assert_ne!(choice.is_chosen, choice.is_called_for);
+                format!("{}{}", choice.line.version, if choice.is_chosen { "*" } else { "" })
+            });
+            assert_eq!(shown.collect::<Vec<_>>(), expected, "{range:?} {called:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ::source::git::{ObjectId, Objects};
+use ::source::index::Line;
 use ::source::url::GitUrl;
+use engine::{Approvals, Digest};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 
 use super::remote::GitError;
@@ -41,12 +43,21 @@ pub(in crate::source) struct Pass {
     checkouts: Mutex<BTreeMap<UrlHash, Weak<Checkout>>>,
     /// Whether bundles that were fetched before are not asked for while their index did not change.
     pub(in crate::source) is_refresh: bool,
+    /// The versions that people have approved.
+    approvals: Approvals,
 }
 
 impl Pass {
     /// Returns a pass that has fetched nothing yet.
-    pub(in crate::source) fn new(is_refresh: bool) -> Self {
-        Self { checkouts: Mutex::default(), is_refresh }
+    pub(in crate::source) fn new(is_refresh: bool, approvals: &Approvals) -> Self {
+        Self { checkouts: Mutex::default(), is_refresh, approvals: approvals.clone() }
+    }
+
+    /// Returns whether a line of an index is a version that may come although a higher one is there.
+    pub(in crate::source) fn calls_for(&self, line: &Line) -> bool {
+        let digest = line.outcome.as_ref().ok().and_then(|entry| entry.digest.as_ref());
+        let digest: Option<Digest> = digest.and_then(|digest| digest.to_string().parse().ok());
+        self.approvals.call_for(&line.name, &line.version, digest.as_ref())
     }
 
     /// Returns the checkout that a URL names.

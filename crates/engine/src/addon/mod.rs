@@ -8,6 +8,7 @@
 //!
 //! All of it is plain data. The decisions are those of the machine `source`.
 
+mod approvals;
 mod bundle;
 mod fetched;
 mod key;
@@ -18,6 +19,8 @@ mod spec;
 mod update;
 mod withheld;
 
+pub use approvals::Approvals;
+pub(crate) use approvals::is_higher;
 pub use bundle::{Bundle, BundleKind, Digest, ModuleLink, NotADigest};
 pub use fetched::{
     AddonProblem, AddonReason, Fetched, FetchedAddon, FetchedRepository, RepositoryProblem, RepositoryReason,

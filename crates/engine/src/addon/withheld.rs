@@ -43,6 +43,13 @@ pub enum HoldReason {
     },
 }
 
+impl HoldReason {
+    /// Returns whether somebody has to approve the version.
+    pub(crate) fn is_for_approval(&self) -> bool {
+        matches!(self, Self::Waiting { for_approval: true, .. })
+    }
+}
+
 impl WithheldVersion {
     /// Returns whether the version came already, and went.
     pub fn is_rolled_back(&self) -> bool {
@@ -57,7 +64,7 @@ impl WithheldVersion {
 
     /// Returns whether it waits for an approval.
     pub fn waits_for_approval(&self) -> bool {
-        matches!(self.why, HoldReason::Waiting { for_approval: true, .. })
+        self.why.is_for_approval()
     }
 
     /// Returns whether it waits for a window.

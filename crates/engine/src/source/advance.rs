@@ -191,7 +191,9 @@ impl Sources {
             None => {
                 let run = cx.ids.run();
                 let spec_of_run = Arc::clone(&spec);
-                let effect = Effect::FetchSource { run, source: key.clone(), spec: spec_of_run, is_refresh };
+                let approvals = Arc::new(self.approvals(key, &spec));
+                let source = key.clone();
+                let effect = Effect::FetchSource { run, source, spec: spec_of_run, is_refresh, approvals };
                 return Go::Stop(Pass::Fetching { generation, spec }, Step::Fetch(run, Box::new(effect)));
             }
         };
@@ -224,8 +226,8 @@ impl Sources {
             Err(why) => Assessment::unreadable(why.clone()),
             Ok(fetched) => self.assess(modules, key, &spec, fetched),
         };
-        let approved = self.approved(key).unwrap_or_default();
-        self.choose_versions(modules, cx.now, (key, approved), &spec, &mut assessment.addons);
+        let approvals = self.approvals(key, &spec);
+        self.choose_versions(modules, cx.now, (key, &approvals), &spec, &mut assessment.addons);
         let ids = self.registration.ids_of(key).into_iter().map(str::to_owned).collect();
         self.write_registry(modules, cx, key, Box::new(Keeping { generation, spec, assessment, ids }))
     }

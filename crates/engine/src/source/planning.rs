@@ -6,8 +6,8 @@ use super::assessment::{Assessment, Taken};
 use super::guest::in_namespace;
 use super::sources::Sources;
 use crate::addon::{
-    Bundle, FailurePolicy, Fetched, PlannedChange, PlannedModule, RegisteredAddon, SourceKey, SourceKind,
-    SourcePlan, SourceSpec,
+    Approval, Approvals, Bundle, FailurePolicy, Fetched, PlannedChange, PlannedModule, RegisteredAddon,
+    SourceKey, SourceKind, SourcePlan, SourceSpec,
 };
 use crate::module::Modules;
 use crate::name::ModuleName;
@@ -38,7 +38,8 @@ impl Sources {
             return SourcePlan { source: key.clone(), problems, modules: gone.collect() };
         }
         let approved = approved.or_else(|| self.approved(key)).unwrap_or_default();
-        self.choose_versions(modules, now, (key, approved), spec, &mut assessment.addons);
+        let approvals = Approvals::parse(approved, &key.namespace);
+        self.choose_versions(modules, now, (key, &approvals), spec, &mut assessment.addons);
         let after: BTreeMap<&ModuleName, &RegisteredAddon> =
             assessment.addons.iter().filter(|addon| addon.is_active).map(by_name).collect();
         let names: BTreeSet<&ModuleName> = before.keys().chain(after.keys()).copied().collect();
@@ -55,6 +56,16 @@ impl Sources {
     /// Returns the annotation of the object of a configuration that names the versions which may come.
     pub(super) fn approved(&self, key: &SourceKey) -> Option<&str> {
         Some(&self.known.get(key)?.object.as_ref()?.approved)
+    }
+
+    /// Returns the versions that may come with a spec, if they wait for that.
+    pub(super) fn approvals(&self, key: &SourceKey, spec: &SourceSpec) -> Approvals {
+        if spec.approval == Approval::Auto {
+            return Approvals::default();
+        }
+        let active = self.registration.of(key).iter().filter(|addon| addon.is_active && !addon.is_withdrawn);
+        let in_force = active.map(|addon| (addon.name(), addon.bundle.version.as_str()));
+        Approvals::parse(self.approved(key).unwrap_or_default(), &key.namespace).above(in_force)
     }
 
     /// Looks at everything that was fetched for a configuration.

@@ -9,11 +9,15 @@
 //!
 //! The bundle before a version on trial is kept, so that going back asks no repository.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::registration::Change;
 use super::sources::Sources;
-use crate::addon::{Approval, Bundle, HoldReason, RegisteredAddon, SourceKey, SourceSpec, WithheldVersion};
+use crate::addon::{
+    Approval, Approvals, Bundle, HoldReason, RegisteredAddon, SourceKey, SourceSpec, WithheldVersion,
+    is_higher,
+};
 use crate::context::Context;
 use crate::module::{BundleRuns, Modules};
 use crate::notice::Notice;
@@ -33,13 +37,13 @@ enum Verdict {
 }
 
 impl Sources {
-    /// Decides for each module of `addons`, which are to be registered, whether its version is the one that is offered or stays
-    /// the one that it has.
+    /// Decides for each module of `addons`, which are to be registered, whether its version is the one that is offered, a lower one
+    /// that is approved, or stays the one that it has.
     pub(super) fn choose_versions(
         &self,
         modules: &Modules,
         now: Time,
-        (key, approved): (&SourceKey, &str),
+        (key, approvals): (&SourceKey, &Approvals),
         spec: &SourceSpec,
         addons: &mut Vec<RegisteredAddon>,
     ) {
@@ -49,25 +53,50 @@ impl Sources {
         for old in self.registration.of(key).iter().filter(|addon| addon.is_active && !addon.is_withdrawn) {
             let is_its =
                 |addon: &&mut RegisteredAddon| addon.is_active && addon.bundle.name == old.bundle.name;
-            let Some(new) = addons.iter_mut().find(is_its) else { continue };
+            let Some(offered) = addons.iter_mut().find(is_its) else { continue };
             // What was given up is known as long as the counter says what it said then, whatever comes in between.
-            new.given_up = old.given_up_at(spec.reprocess_request);
-            if new.bundle.digest == old.bundle.digest {
-                new.previous.clone_from(&old.previous);
-                (new.is_unproven, new.starts) = (old.is_unproven, old.starts);
+            offered.given_up = old.given_up_at(spec.reprocess_request);
+            if offered.bundle.digest == old.bundle.digest {
+                offered.previous.clone_from(&old.previous);
+                (offered.is_unproven, offered.starts) = (old.is_unproven, old.starts);
                 continue;
             }
-            match self.hold_reason(approved, spec, now, old, &new.bundle) {
+            let (offered, why) =
+                (offered.clone(), self.hold_reason(approvals, spec, now, old, &offered.bundle));
+            // One that was approved is not lost because a higher one came meanwhile.
+            let is_overtaken = why.as_ref().is_some_and(|why| why.is_for_approval());
+            let instead = addons.iter().filter(|addon| is_overtaken && is_between(old, addon, &offered));
+            let instead = instead.filter(|addon| {
+                let why = self.hold_reason(approvals, spec, now, old, &addon.bundle);
+                why.is_none_or(|why| matches!(why, HoldReason::Waiting { for_approval: false, .. }))
+            });
+            let instead =
+                instead.max_by(|a, b| by_version(&a.bundle, &b.bundle)).map(|addon| addon.bundle.clone());
+            let withheld = |bundle: &Bundle, why| {
+                let (version, digest) = (bundle.version.clone(), bundle.digest.clone());
+                WithheldVersion { version, digest, why }
+            };
+            let (new, held_back) = match (instead, why) {
+                (Some(instead), Some(why)) => (instead, Some(withheld(&offered.bundle, why))),
+                (None | Some(_), _) => (offered.bundle.clone(), None),
+            };
+            let why = self.hold_reason(approvals, spec, now, old, &new);
+            for addon in addons.iter_mut().filter(|addon| addon.bundle.name == old.bundle.name) {
+                addon.is_active = addon.bundle.digest == new.digest;
+                addon.is_unproven = false;
+            }
+            match why {
                 Some(why) if self.can_stay(key, old) => {
-                    (new.is_active, new.is_unproven) = (false, false);
-                    let (version, digest) = (new.bundle.version.clone(), new.bundle.digest.clone());
+                    for addon in addons.iter_mut().filter(|addon| addon.bundle.name == old.bundle.name) {
+                        (addon.is_active, addon.given_up) = (false, Vec::new());
+                    }
                     let stays = RegisteredAddon {
                         is_active: true,
                         is_retained: false,
                         is_held: false,
-                        auto_enable: new.auto_enable,
-                        given_up: std::mem::take(&mut new.given_up),
-                        held_back: Some(WithheldVersion { version, digest, why }),
+                        auto_enable: offered.auto_enable,
+                        given_up: offered.given_up,
+                        held_back: Some(withheld(&new, why)),
                         ..old.clone()
                     };
                     // It may be offered still, as one of the versions that are no modules.
@@ -78,8 +107,16 @@ impl Sources {
                     addons.push(stays);
                 }
                 Some(_) | None => {
-                    new.previous = self.last_good(modules, old);
-                    new.is_unproven = new.previous.is_none();
+                    let previous = self.last_good(modules, old);
+                    let is_new = |addon: &&mut RegisteredAddon| {
+                        addon.bundle.digest == new.digest && addon.bundle.name == old.bundle.name
+                    };
+                    for addon in addons.iter_mut().filter(is_new) {
+                        addon.previous.clone_from(&previous);
+                        addon.is_unproven = previous.is_none();
+                        addon.given_up.clone_from(&offered.given_up);
+                        addon.held_back.clone_from(&held_back);
+                    }
                 }
             }
         }
@@ -88,7 +125,7 @@ impl Sources {
     /// Returns why a version does not replace the one that a module has, if it does not.
     fn hold_reason(
         &self,
-        approved: &str,
+        approvals: &Approvals,
         spec: &SourceSpec,
         now: Time,
         old: &RegisteredAddon,
@@ -98,7 +135,9 @@ impl Sources {
         if old.given_up_at(reprocess_request).iter().any(|its| its.digest == new.digest) {
             return Some(HoldReason::RolledBack { reprocess_request });
         }
-        let for_approval = spec.approval == Approval::Manual && !is_approved(approved, old, new);
+        let (running, version) = (&old.bundle.version, &new.version);
+        let is_approved = || approvals.has(old.name(), running, version, Some(&new.digest));
+        let for_approval = spec.approval == Approval::Manual && !is_approved();
         let (at, zone) = (self.config.timestamp(now), &self.config.time_zone);
         let is_open = spec.windows.is_empty() || spec.windows.iter().any(|window| window.is_open(at, zone));
         (for_approval || !is_open).then_some(HoldReason::Waiting { for_approval, for_window: !is_open })
@@ -277,15 +316,18 @@ impl Sources {
     }
 }
 
-/// Returns whether an annotation names a version: `1.2.0`, `web=1.2.0`, or the digest of its bundle, between commas. Other bytes
-/// under the version that runs are approved by their digest only.
-fn is_approved(annotation: &str, old: &RegisteredAddon, new: &Bundle) -> bool {
-    let version = |text: &str| text.strip_prefix('v').unwrap_or(text).to_owned();
-    let is_new_version = version(&new.version) != version(&old.bundle.version);
-    annotation.split([',', ' ']).map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
-        let (name, wanted) = entry.split_once('=').unwrap_or((old.name(), entry));
-        let is_its = name == old.name() || name == new.name.as_str();
-        is_its
-            && (wanted == new.digest.as_str() || (is_new_version && version(wanted) == version(&new.version)))
-    })
+/// Returns whether an addon is a version of the one that is offered, and between that and the one in force.
+fn is_between(old: &RegisteredAddon, addon: &RegisteredAddon, offered: &RegisteredAddon) -> bool {
+    let is_of_it = addon.bundle.name == offered.bundle.name && addon.url == offered.url;
+    let version = |addon: &RegisteredAddon| addon.bundle.version.clone();
+    is_of_it && is_higher(&version(addon), &version(old)) && is_higher(&version(offered), &version(addon))
+}
+
+/// Returns the order of the versions of two bundles.
+fn by_version(a: &Bundle, b: &Bundle) -> Ordering {
+    match (is_higher(&a.version, &b.version), is_higher(&b.version, &a.version)) {
+        (true, _) => Ordering::Greater,
+        (_, true) => Ordering::Less,
+        (false, false) => Ordering::Equal,
+    }
 }

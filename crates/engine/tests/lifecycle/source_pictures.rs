@@ -2,9 +2,10 @@
 
 use engine::view::{View, problems, sources, status, why};
 use engine::{AddonReason, Command, CommandId, Event, SourceKey, UnwatchedKind};
+use serde_json::json;
 
 use crate::build::{config as config_map, files};
-use crate::repositories::{addon, broken, config, sourced, sourced_with};
+use crate::repositories::{addon, broken, config, digest, sourced, sourced_with, with_id};
 use crate::world::World;
 
 const URL: &str = "https://me:hunter2@repo/index.yaml?ref=v3";
@@ -243,6 +244,70 @@ fn a_person_has_a_source_processed_again() {
     let trace = sync(&mut world, "platform");
     assert!(trace.contains("refuse c7 you may not"), "{trace}");
     assert_eq!(world.repositories.fetches, fetches + 1);
+}
+
+#[test]
+fn of_a_suspended_source_nobody_is_sent_to_have_it_processed() {
+    let mut world = running();
+    assert!(why_source(&world, "platform").contains("source sync cac/platform"));
+    world.edits("platform", |spec| spec["suspend"] = json!(true));
+    world.run_for(3_000);
+    let told = why_source(&world, "platform");
+    assert!(told.contains("is suspended") && !told.contains("source sync"), "{told}");
+    assert!(told.contains("`addon-operator source resume cac/platform` has it looked after again"), "{told}");
+    // So it is of one that was never looked at.
+    world.edits("second", |spec| {
+        spec["repositories"] = json!([{"url": URL}]);
+        spec["suspend"] = json!(true);
+    });
+    world.run_for(3_000);
+    let told = why_source(&world, "second");
+    assert!(told.contains("is suspended") && !told.contains("source sync"), "{told}");
+    assert!(told.contains("source resume cac/second"), "{told}");
+}
+
+#[test]
+fn what_waits_for_an_approval_is_said_with_what_lets_it_come() {
+    let mut world = running();
+    for (number, version, value) in
+        [(2, "1.1.0", "web=1.1.0".to_owned()), (3, "1.0.0", digest(3).to_string())]
+    {
+        world.bundle(number, "web", &[]);
+        world.offers(URL, Ok(vec![addon("web", version, number)]));
+        world.edits("platform", |spec| {
+            spec["approval"] = json!("manual");
+            spec["reprocessRequest"] = json!(number);
+        });
+        world.run_for(5_000);
+        let told = why_source(&world, "platform");
+        let advice = format!(
+            "`kubectl annotate cac platform addon-operator.io/approved-version={value} --overwrite` lets web {version} come"
+        );
+        assert!(told.contains(&advice), "{told}");
+    }
+}
+
+#[test]
+fn a_counter_that_can_not_be_raised_any_more_is_told() {
+    let mut world = running();
+    world.edits("platform", |spec| spec["reprocessRequest"] = json!(i64::MAX));
+    world.run_for(5_000);
+    let fetches = world.repositories.fetches;
+    let trace = sync(&mut world, "platform");
+    let refused =
+        "refuse c7 spec.reprocessRequest of ClusterAddonsConfiguration platform is as high as it can be";
+    assert!(trace.contains(refused) && world.repositories.fetches == fetches, "{trace}");
+    // One that failed because of another one tries again all the same.
+    world.offers("twin", Ok(vec![with_id(addon("twin", "1.0.0", 4), "id-web")]));
+    world.edits("second", |spec| {
+        spec["repositories"] = json!([{"url": "twin"}]);
+        spec["reprocessRequest"] = json!(i64::MAX);
+    });
+    world.run_for(5_000);
+    assert_eq!(world.phase("second"), "Failed");
+    world.deletes("platform");
+    world.run_for(10_000);
+    assert_eq!(world.phase("second"), "Ready", "{}", world.trace);
 }
 
 #[test]

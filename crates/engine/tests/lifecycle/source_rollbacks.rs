@@ -303,6 +303,67 @@ fn a_version_waits_for_the_annotation_that_names_it() {
     assert_eq!((lines(&world), loaded(&world)), (vec!["1.1.0 5 Running".to_owned()], digest(5)));
 }
 
+/// Returns a version that is offered below the highest one.
+fn lower(version: &str, number: u64) -> engine::FetchedAddon {
+    engine::FetchedAddon { is_chosen: false, ..addon("web", version, number) }
+}
+
+fn approves(world: &mut World, versions: &str) {
+    world.annotates("a", "addon-operator.io/approved-version", versions);
+}
+
+#[test]
+fn a_version_that_was_approved_comes_although_a_higher_one_was_published_meanwhile() {
+    let mut world = ready(|spec| spec["approval"] = json!("manual"));
+    world.bundle(5, "web", &GOOD);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 3)]));
+    world.run_for(70_000);
+    // Before anybody has approved what the status names, the next one is there.
+    world.offers(URL, Ok(vec![lower("1.0.0", 1), lower("1.1.0", 3), addon("web", "1.2.0", 5)]));
+    world.run_for(70_000);
+    assert_eq!(loaded(&world), digest(1));
+    approves(&mut world, "web=1.1.0");
+    world.run_for(3_000);
+    assert_eq!(lines(&world), ["1.0.0 1 ", "1.1.0 3 Running", "1.2.0 5 Waiting"]);
+    let says = message(&world, "1.2.0");
+    assert!(says.contains("approved-version=1.2.0; 1.1.0 is in force"), "{says}");
+    // It stays so over looks and a restart, and is never gone back from.
+    for approved in ["web=1.1.0", "1.0.0", ""] {
+        approves(&mut world, approved);
+        world.restarts();
+        switched_on(&mut world);
+        world.run_for(130_000);
+        assert_eq!(loaded(&world), digest(3), "{approved}");
+    }
+    approves(&mut world, "1.1.0, 1.2.0");
+    world.run_for(3_000);
+    assert_eq!((loaded(&world), message(&world, "1.2.0").as_str()), (digest(5), ""));
+}
+
+#[test]
+fn of_versions_that_are_approved_the_highest_that_runs_comes() {
+    let mut world = ready(|spec| spec["approval"] = json!("manual"));
+    world.bundle(5, "web", &GOOD);
+    let all = [lower("1.1.0", 3), lower("1.2.0", 2), addon("web", "1.3.0", 5)];
+    world.offers(URL, Ok(all.to_vec()));
+    approves(&mut world, "1.1.0,1.2.0");
+    world.run_for(70_000);
+    // 1.2.0 does not run: it makes way for the one before it, and the lower one comes with the next look.
+    world.run_for(120_000);
+    assert_eq!(loaded(&world), digest(3), "{:?}", lines(&world));
+    assert_eq!(rollbacks(&world), 1);
+    // A closed window holds the one that is approved, and says so of that one.
+    let mut world = ready(|spec| {
+        spec["approval"] = json!("manual");
+        spec["windows"] = json!([{"cron": "0 0 1 1 *", "length": "1m"}]);
+    });
+    world.offers(URL, Ok(vec![lower("1.1.0", 3), addon("web", "1.2.0", 5)]));
+    approves(&mut world, "1.1.0");
+    world.run_for(70_000);
+    assert_eq!(loaded(&world), digest(1));
+    assert!(message(&world, "1.1.0").contains("waits for a window"), "{:?}", lines(&world));
+}
+
 /// Bundles with odd numbers run, the others do not.
 fn is_good(number: u64) -> bool {
     number % 2 == 1

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::answer::chain;
 use super::{Answer, Unknown, advice};
-use crate::addon::{AddonReason, RepositoryReason};
+use crate::addon::{AddonReason, RepositoryReason, SourceKey, SourceKind};
 use crate::view::format::{Format, count, span, times};
 use crate::view::sources::{RETAINED, find, phase};
 use crate::view::{SourceAddonView, SourceRepositoryView, SourceView, TaskView, View};
@@ -59,10 +59,6 @@ fn judge(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
     } else {
         match source.phase {
             "Ready" if source.is_suspended => {
-                answer.advice.push(format!(
-                    "`addon-operator source resume {}` has it looked after again",
-                    source.address()
-                ));
                 ("suspended", format!("{key} is suspended, and ready as it was: {message}"))
             }
             "Ready" => ("ready", format!("{key} is ready: {message}{waits}")),
@@ -74,6 +70,11 @@ fn judge(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
             },
         }
     };
+    if source.is_suspended && !source.is_deleting {
+        answer
+            .advice
+            .push(format!("`addon-operator source resume {}` has it looked after again", source.address()));
+    }
     if let Some((work, failure)) = failure {
         answer.state = "failing";
         let _ = write!(
@@ -139,10 +140,32 @@ fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
             add(&mut answer.advice, about_addon(reason));
         }
     }
+    held.iter().filter_map(|addon| approval(source, addon)).for_each(|text| add(&mut answer.advice, &text));
     if addons.iter().any(|addon| is_retained(addon)) {
         let text = "modules that are Retained go on as they are; switch them off in the ConfigMap, or let the source offer them again";
         add(&mut answer.advice, text);
     }
+}
+
+/// Returns what lets a version come that waits for an approval.
+fn approval(source: &SourceView, addon: &SourceAddonView) -> Option<String> {
+    let SourceAddonView { name, version, digest, module_message, .. } = addon;
+    if !module_message.contains(SourceKey::APPROVED) {
+        return None;
+    }
+    let is_same = |other: &SourceAddonView| other.name == *name && other.version == *version;
+    // Other bytes under the version that runs are approved by their digest only.
+    let is_alone = source.addons().filter(|other| is_same(other)).count() < 2;
+    let value = if is_alone { format!("{name}={version}") } else { digest.clone() };
+    let SourceKey { kind, namespace, name: object } = &source.key;
+    let place = match kind {
+        SourceKind::Cluster => format!("cac {object}"),
+        SourceKind::Namespaced => format!("ac {object} -n {namespace}"),
+    };
+    Some(format!(
+        "`kubectl annotate {place} {}={value} --overwrite` lets {name} {version} come",
+        SourceKey::APPROVED
+    ))
 }
 
 /// Adds an advice, once.
