@@ -271,18 +271,25 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Returns the index. A version that was there before is a problem of its line.
+    /// Returns the index. A version that was there before is a problem of its line, and so is a name.
     fn finish(self) -> Index {
         let mut lines = self.lines;
         // Equal ones keep their order: of two, the first stays.
         lines.sort_by(|a, b| a.name.cmp(&b.name).then(b.list.cmp(&a.list)).then_with(|| order(a, b)));
-        let (mut name, mut list) = (String::new(), 0);
+        let (mut last, mut repeated) = (None, BTreeSet::new());
         lines.retain(|line| {
-            if name != line.name {
-                (name, list) = (line.name.clone(), line.list);
+            let (_, list) =
+                last.take_if(|(name, _)| *name == line.name).unwrap_or((String::new(), line.list));
+            last = Some((line.name.clone(), list));
+            if list != line.list {
+                repeated.insert(line.name.clone());
             }
             list == line.list
         });
+        lines.extend(repeated.into_iter().map(|name| {
+            let problem = "the index has this name twice, and only the last list of its versions is read: make one list of them";
+            Line { name, version: String::new(), outcome: Err(problem.to_owned()), list: 0 }
+        }));
         let mut before: Option<(String, String)> = None;
         for line in &mut lines {
             let Ok(entry) = &line.outcome else { continue };
@@ -439,6 +446,16 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_empty_is_a_problem_of_its_lines() {
+        let lines = shown("entries:\n  '': [{version: 1.0.0}, {version: 1.1.0}]\n  a: [{version: 1.0.0}]\n");
+        assert_eq!((lines.len(), lines.last().map(String::as_str)), (3, Some("a 1.0.0")), "{lines:#?}");
+        assert!(
+            lines.iter().take(2).all(|line| line.contains("! the name in the index has to be")),
+            "{lines:#?}"
+        );
+    }
+
+    #[test]
     fn what_is_no_index_says_so() {
         let many = format!("entries: {{a: [{}]}}", "{version: 1.0.0},".repeat(MAX_LINES + 1));
         for (text, expected) in [
@@ -489,9 +506,12 @@ mod tests {
     }
 
     #[test]
-    fn of_two_lists_of_one_name_the_later_counts() {
+    fn of_two_lists_of_one_name_the_later_counts_and_that_is_told() {
         let text = "entries:\n  a: [{version: 1.0.0}]\n  b: [{version: 1.0.0}]\n  a: [{version: 2.0.0}]\n";
-        assert_eq!(shown(text), ["a 2.0.0", "b 1.0.0"]);
+        let twice = "a  ! the index has this name twice, and only the last list of its versions is read: make one list of them";
+        assert_eq!(shown(text), ["a 2.0.0", twice, "b 1.0.0"]);
+        // A list that says nothing takes nothing away.
+        assert_eq!(shown("entries:\n  a: [{version: 1.0.0}]\n  a: []\n"), ["a 1.0.0"]);
         assert_eq!(
             shown("entries: {a: [{version: 1.0.0}]}\nentries: {b: [{version: 1.0.0}]}\n"),
             ["b 1.0.0"]
