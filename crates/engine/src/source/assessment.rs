@@ -208,12 +208,10 @@ impl Assessment {
         if let Some(problem) = &self.problem {
             return problem.clone();
         }
-        let failed = |status: SourcePhase| status == SourcePhase::Failed;
-        let addons = || self.lines.iter().flat_map(|line| &line.addons);
-        let of_addons = addons().filter(|addon| failed(addon.status)).count();
+        let of_addons = self.count_addons(|addon| addon.status == SourcePhase::Failed);
         let of_repositories = self.lines.iter().filter(|line| !line.reason.is_empty()).count();
         match (of_repositories, of_addons) {
-            (0, 0) => match addons().count() {
+            (0, 0) => match self.count_addons(|_| true) {
                 1 => "1 addon is registered".to_owned(),
                 count => format!("{count} addons are registered"),
             },
@@ -234,6 +232,16 @@ impl Assessment {
 }
 
 impl Assessment {
+    /// Counts the addons of which a line is like this: versions of one in one repository are one.
+    fn count_addons(&self, is: impl Fn(&AddonLine) -> bool) -> usize {
+        let of = |line: &RepositoryLine| -> usize {
+            let names: BTreeSet<&str> =
+                line.addons.iter().filter(|addon| is(addon)).map(|addon| addon.name.as_str()).collect();
+            names.len()
+        };
+        self.lines.iter().map(of).sum()
+    }
+
     /// Returns the first problem, with what it is about.
     fn first_problem(&self) -> Option<String> {
         self.lines.iter().enumerate().find_map(|(number, line)| {

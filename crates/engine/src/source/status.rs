@@ -264,7 +264,7 @@ impl Status {
 
 impl Status {
     /// Says at the line of each version of a module whether that is in force, as `addons` say which are registered. `text` says
-    /// why a version is held back.
+    /// why a version is held back. Versions in force that are in no line get one while there is room.
     pub(super) fn place_modules(
         &mut self,
         addons: &[RegisteredAddon],
@@ -273,6 +273,7 @@ impl Status {
         for line in self.addons_mut() {
             line.module.take_if(|module| module.state.is_held_back());
         }
+        let (mut total, mut hidden) = (self.addons().count(), 0_usize);
         for addon in addons.iter().filter(|addon| addon.is_active && addon.is_registered()) {
             let (name, digest) = (&addon.bundle.name, addon.bundle.digest.as_str());
             let Some(held) = &addon.held_back else { continue };
@@ -286,7 +287,11 @@ impl Status {
                     line.module = module(ModuleLineState::default(), String::new());
                 }
                 Some(_) => {}
-                None => self.add_line(addon, held, module(ModuleLineState::default(), String::new())),
+                None if total >= LINES => hidden += 1,
+                None => {
+                    total += 1;
+                    self.add_line(addon, held, module(ModuleLineState::default(), String::new()));
+                }
             }
             let mut lines = self.addons_mut();
             let is_its =
@@ -301,6 +306,15 @@ impl Status {
                 shorten(&mut message);
                 line.module = module(state, message);
             }
+        }
+        self.add_more(hidden, "more versions that are in force are not listed");
+    }
+
+    /// Adds how many lines there would be more, if there are any.
+    fn add_more(&mut self, hidden: usize, what: &str) {
+        if let Some(last) = self.repositories.last_mut().filter(|_| hidden > 0) {
+            let message = format!("{hidden} {what}");
+            last.addons.push(AddonLine { name: MORE.to_owned(), ..retained_line(message) });
         }
     }
 
@@ -379,12 +393,7 @@ impl Status {
                 });
             }
         }
-        if let Some(last) = self.repositories.last_mut().filter(|_| hidden > 0) {
-            last.addons.push(AddonLine {
-                name: MORE.to_owned(),
-                ..retained_line(format!("{hidden} more modules that go on are not listed"))
-            });
-        }
+        self.add_more(hidden, "more modules that go on are not listed");
     }
 
     /// Returns the status while bundles are fetched again that are lost.

@@ -183,3 +183,46 @@ fn a_circle_of_dependencies_is_named_and_can_be_broken() {
     world.run_for(3_000);
     assert!(world.repositories.objects.keys().eq(["b"]));
 }
+
+#[test]
+fn a_status_has_five_hundred_lines_whatever_there_is_to_say() {
+    let mut world = sourced(&files());
+    let offer = |from: u64, version: &str| {
+        Ok((0..300).map(|n| addon(&format!("m{}", from % 1_000 + n), version, from + n)).collect::<Vec<_>>())
+    };
+    let lines = |world: &World| {
+        let status = world.status("a");
+        let lines = status["repositories"].as_array().unwrap().iter();
+        lines.map(|line| line["addons"].as_array().unwrap().len()).sum::<usize>()
+    };
+    world.offers("one", offer(1_000, "1.0.0"));
+    world.offers("two", offer(1_400, "1.0.0"));
+    for number in (1_000..1_300).chain(1_400..1_700) {
+        world.bundle(number, &format!("m{}", number % 1_000), &[]);
+    }
+    world.edits("a", |spec| {
+        spec["repositories"] = json!([{"url": "one"}, {"url": "two"}]);
+        spec["approval"] = json!("manual");
+    });
+    world.run_for(10_000);
+    assert_eq!((world.phase("a").as_str(), lines(&world)), ("Ready", 501));
+    // Another version of each waits, and the ones in force are offered no more.
+    world.offers("one", offer(3_000, "1.1.0"));
+    world.offers("two", offer(3_400, "1.1.0"));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(10_000);
+    assert!(world.status("a").to_string().contains("600 more versions that are in force are not listed"));
+    assert_eq!((world.phase("a").as_str(), lines(&world)), ("Ready", 502));
+    // It is the same after a restart, and nothing is written because of that.
+    let writes = world.repositories.writes.len();
+    world.restarts();
+    world.run_for(30_000);
+    assert_eq!((lines(&world), world.repositories.writes.len()), (502, writes));
+    // All of them go on without being offered.
+    world.offers("one", unreachable_index());
+    world.offers("two", Ok(Vec::new()));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(2));
+    world.run_for(10_000);
+    assert_eq!(world.phase("a"), "Failed");
+    assert!(lines(&world) <= 501, "{}", lines(&world));
+}
