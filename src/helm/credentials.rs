@@ -64,6 +64,23 @@ pub struct CredentialsRun<'r> {
     pub revision: u32,
 }
 
+/// The file of a template, and what it is called in messages.
+struct Template<'t> {
+    file: &'t Path,
+    /// Its path in the bundle: where the operator keeps bundles says nothing to who reads a status.
+    shown: String,
+}
+
+impl<'t> Template<'t> {
+    fn of(module: &Module, file: &'t str) -> Self {
+        let file = Path::new(file);
+        // The chart lies in the same bundle.
+        let mut above = Path::new(&*module.path).ancestors();
+        let own = above.find_map(|directory| file.strip_prefix(directory).ok()).unwrap_or(file);
+        Self { file, shown: own.display().to_string() }
+    }
+}
+
 /// Returns the name of the Secret for a release.
 fn secret_name(release: &str) -> String {
     format!("{release}-binding")
@@ -96,8 +113,9 @@ impl Helm {
     pub async fn write_credentials(&self, run: CredentialsRun<'_>) -> Result<(), Failure> {
         let outcome = match run.template {
             Some(template) => {
+                let template = Template::of(run.module, template);
                 let values = super::chart_values(run.module, run.values)?;
-                self.write_secret(&run, template, values).await
+                self.write_secret(&run, &template, values).await
             }
             None => self.remove_credentials(run.module.name.as_str()).await.map_err(WriteError::from),
         };
@@ -114,12 +132,12 @@ impl Helm {
     async fn write_secret(
         &self,
         run: &CredentialsRun<'_>,
-        template: &str,
+        template: &Template<'_>,
         values: Map<String, Value>,
     ) -> Result<(), WriteError> {
         let release = run.module.name.as_str();
         let text = self.rendered_credentials(run, template, values).await?;
-        let wrong = |source| WriteError::Credentials { path: template.to_owned(), source };
+        let wrong = |source| WriteError::Credentials { path: template.shown.clone(), source };
         let credentials = Credentials::read(&text, &self.settings.namespace).map_err(wrong)?;
         let mut objects = BTreeMap::new();
         for reference in credentials.references() {
@@ -189,15 +207,15 @@ impl Helm {
     async fn rendered_credentials(
         &self,
         run: &CredentialsRun<'_>,
-        template: &str,
+        template: &Template<'_>,
         values: Map<String, Value>,
     ) -> Result<String, WriteError> {
-        let file = Path::new(template).to_owned();
+        let file = template.file.to_owned();
         let read = tokio::task::spawn_blocking(move || regular_file::read(&file)).await;
         let read = read.map_err(|error| bug(&error))?;
-        let data = read.map_err(|source| WriteError::File { path: template.to_owned(), source })?;
+        let data = read.map_err(|source| WriteError::File { path: template.shown.clone(), source })?;
         if data.len() > MAX_TEXT {
-            return Err(WriteError::TooLarge { path: template.to_owned() });
+            return Err(WriteError::TooLarge { path: template.shown.clone() });
         }
         let capabilities = self.capabilities().await?;
         let loaded = self.charts.load(run.module).await?;

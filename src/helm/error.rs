@@ -118,6 +118,9 @@ pub enum ReleaseError {
     },
 }
 
+/// What the API server says where a right is missing.
+const FORBIDDEN: &str = " is forbidden: ";
+
 impl ReleaseError {
     /// Returns the error of an object whose kind was not found.
     pub(super) fn of_kind(path: &str, kind: &str, name: &str, source: ResolveError) -> Self {
@@ -140,7 +143,10 @@ impl ReleaseError {
     pub(super) fn may_be_a_refusal(&self) -> bool {
         match self {
             Self::Request(error) => error.code() == 403,
-            Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } | Self::Command { .. } => true,
+            // What it is made of has passed through others, but for the words of the API server.
+            Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } | Self::Command { .. } => {
+                self.to_string().contains(FORBIDDEN)
+            }
             Self::Archive(_)
             | Self::Open { .. }
             | Self::Name(_)
@@ -234,6 +240,22 @@ fn excerpt(content: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_right_may_be_missing_only_where_the_api_server_says_so() {
+        let refused = "configmaps \"a\" is forbidden: User \"x\" cannot get resource";
+        let objects =
+            |problem: &str| ReleaseError::Objects(vec!["ConfigMap a: 409".to_owned(), problem.to_owned()]);
+        let hook = |problem: &str| {
+            let (hook, problem) = ("Job a".to_owned(), problem.to_owned());
+            ReleaseError::Hook { event: "pre-install", hook, problem }
+        };
+        let command = |problem: &str| ReleaseError::Command { what: "upgrade", problem: problem.to_owned() };
+        for of in [&objects as &dyn Fn(&str) -> ReleaseError, &hook, &command] {
+            assert!(of(refused).may_be_a_refusal());
+            assert!(!of("it did not end in time").may_be_a_refusal());
+        }
+    }
 
     #[test]
     fn the_lines_around_an_error_are_shown() {

@@ -161,4 +161,15 @@ async fn a_refusal_names_the_account_whose_right_is_missing() {
     };
     let failure = helm.write_credentials(run).await.unwrap_err();
     assert!(failure.advice.as_deref().unwrap_or_default().contains(account), "{failure:?}");
+    // What has nothing to do with rights says nothing of them, and nobody sees where the operator keeps bundles.
+    for (text, says) in [
+        ("{{ fail \"no\" }}", "does not render"),
+        ("credential: [{name: A, valueFrom: {other: {}}}]", "bind.yaml: credential[0]"),
+    ] {
+        let template = world.release.file("bind.yaml", text);
+        let run = addon_operator::helm::CredentialsRun { template: Some(&template), ..run };
+        let failure = helm.write_credentials(run).await.unwrap_err();
+        assert!(failure.to_string().contains(says) && failure.advice.is_none(), "{failure:?}");
+        assert!(!failure.to_string().contains(&template), "{failure}");
+    }
 }
