@@ -90,7 +90,7 @@ pub(super) fn run(root: &ArgMatches, matches: &ArgMatches) -> u8 {
         Some(("lint", leaf)) => all(paths(leaf).iter().map(|path| lint(path))),
         Some(("pack", leaf)) => {
             let into = directory(leaf, "output-dir");
-            all(paths(leaf).iter().map(|path| match source::pack(path, &into) {
+            all(source::pack_all(&paths(leaf), &into).into_iter().map(|outcome| match outcome {
                 Ok(packed) => say(&format!("{} {}", packed.path.display(), packed.digest)),
                 Err(problems) => say_all(&problems),
             }))

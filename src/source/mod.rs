@@ -29,7 +29,7 @@ mod verification;
 pub use client::{Client, ClientOptions};
 pub use crds::{CRDS, crds, unknown_fields};
 pub use mirror::{Copied, Destination, Part, mirror};
-pub use publish::{Inspected, Packed, index, inspect, pack};
+pub use publish::{Inspected, Packed, index, inspect, pack, pack_all};
 pub use push::{Pushed, push};
 pub use sources::{Options, Restored, Sources};
 

@@ -56,6 +56,29 @@ pub fn inspect(path: &Path) -> Inspected {
 /// Packs the bundle in `directory` as `<name>-<version>.tgz` into the directory `into`, which is made. What was packed
 /// there before under that name is replaced. Returns all that is wrong otherwise, and writes nothing.
 pub fn pack(directory: &Path, into: &Path) -> Result<Packed, Vec<Problem>> {
+    pack_beside(directory, into, &BTreeMap::new())
+}
+
+/// Packs the bundles in several directories. Of two with one name and version only the first is packed.
+pub fn pack_all(directories: &[PathBuf], into: &Path) -> Vec<Result<Packed, Vec<Problem>>> {
+    let mut packed = BTreeMap::new();
+    let mut outcomes = Vec::new();
+    for directory in directories {
+        let outcome = pack_beside(directory, into, &packed);
+        if let Ok(Packed { path, .. }) = &outcome {
+            packed.insert(path.clone(), directory.clone());
+        }
+        outcomes.push(outcome);
+    }
+    outcomes
+}
+
+/// Packs a bundle. `packed` are the archives that were packed with it, and of what: none of them is replaced.
+fn pack_beside(
+    directory: &Path,
+    into: &Path,
+    packed: &BTreeMap<PathBuf, PathBuf>,
+) -> Result<Packed, Vec<Problem>> {
     let bundle = inspect_directory(directory).outcome?;
     let wrong = |path: &Path, message: String| vec![Problem { path: path.display().to_string(), message }];
     let io = |error: io::Error| wrong(into, format!("can't write there: {error}"));
@@ -65,8 +88,13 @@ pub fn pack(directory: &Path, into: &Path) -> Result<Packed, Vec<Problem>> {
         let message = "it is inside the bundle, which would hold its own archive: choose another with -d";
         return Err(wrong(into, message.to_owned()));
     }
-    let bytes = packed(directory).map_err(|error| wrong(directory, error.to_string()))?;
     let path = into.join(archive_name(&bundle));
+    if let Some(other) = packed.get(&path) {
+        let (other, bundle) = (other.display(), format!("{} {}", bundle.name, bundle.version));
+        let message = format!("it is {bundle}, and so is {other}: give one of them another version or name");
+        return Err(wrong(directory, message));
+    }
+    let bytes = self::packed(directory).map_err(|error| wrong(directory, error.to_string()))?;
     write(&path, &bytes).map_err(io)?;
     Ok(Packed { path, digest: Digest::of(&bytes) })
 }

@@ -222,6 +222,14 @@ fn nothing_is_written_about_what_is_wrong() {
     assert!(text.contains("repo/broken-1.0.0.tgz: the archive can't be read"), "{text}");
     assert_eq!(text.lines().count(), 2, "{text}");
     assert_eq!(listed(), ["broken-1.0.0.tgz", "web-1.0.0.tgz", "web.tgz"]);
+    // Of two that are one version the second takes the place of nothing.
+    bundle(&workspace, "twin", "web", "1.0.0");
+    workspace.write("twin/more.txt", "x");
+    let before = fs::read(workspace.path().join("repo/web-1.0.0.tgz")).unwrap();
+    let (code, text) = workspace.ask(&["source", "pack", "good", "twin", "-d", "repo"]);
+    assert_eq!((code, text.matches("sha256:").count()), (1, 1), "{text}");
+    assert!(text.contains("twin: it is web 1.0.0, and so is good: give one of them"), "{text}");
+    assert_eq!(fs::read(workspace.path().join("repo/web-1.0.0.tgz")).unwrap(), before);
     let (code, text) = workspace.ask(&["source", "pack", "good", "-d", "good/out"]);
     assert_eq!((code, text.contains("it is inside the bundle")), (1, true), "{text}");
     fs::create_dir(workspace.path().join("empty")).unwrap();
