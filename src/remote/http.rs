@@ -487,10 +487,14 @@ fn no_answer(error: &hyper_util::client::legacy::Error, url: &HttpUrl) -> HttpEr
 }
 
 /// Returns what the first cause of an error says. What is wrapped round it by libraries says less.
-fn innermost(error: &dyn std::error::Error) -> String {
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+        // The words of the library for it are an address of its manual.
+        Some(io::ErrorKind::UnexpectedEof) => "the connection was closed before it was whole".to_owned(),
+        Some(_) | None => cause.to_string(),
+    }
 }

@@ -81,6 +81,8 @@ async fn all_names_that_are_refused_are_told_at_once() {
             tar.file("../x", 0o644, b"x");
             tar.entry(b'1', "hard", "meta.yaml", 0o644, 0);
             tar.entry(b'2', "stray", "nowhere", 0o777, 0);
+            tar.file("run", 0o4755, b"x");
+            tar.entry(b'2', "to-run", "run", 0o777, 0);
             (0..count).for_each(|number| tar.file(&format!("/{number}"), 0o644, b""));
         })
     };
@@ -92,6 +94,8 @@ async fn all_names_that_are_refused_are_told_at_once() {
     {
         assert!(message.contains(part), "{part}: {message}");
     }
+    // A link to what is refused is no problem of its own.
+    assert_eq!((message.matches("\"run\"").count(), message.contains("to-run")), (1, false), "{message}");
     let problem = addons(&fetched)[1].outcome.clone().unwrap_err();
     assert!(problem.message.len() < 4096, "{}", problem.message);
     assert_eq!((world.count("blobs"), world.count("staging")), (0, 0));

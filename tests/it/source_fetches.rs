@@ -8,8 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use engine::{Include, RepositorySpec, SecretName, SourceKey, SourceKind};
 use http::Method;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
-use crate::support::repository::{Reply, Repository, index, module};
+use crate::support::repository::{Reply, Repository, identity, index, module};
 use crate::support::server;
 use crate::support::source::{
     Names, SourceFixture, addons, bundle, key, problem, repository_problem, spec, spec_of,
@@ -171,6 +173,31 @@ async fn what_is_no_index_is_told_in_one_plain_line() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_cut_off_is_told_in_words_of_ours() {
+    let (authority, acceptor) = identity(&[]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut head = [0; 1024];
+            let _ = stream.read(&mut head).await;
+            // No part of TLS says that this is the end.
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nentries:\n").await;
+            let _ = stream.flush().await;
+        }
+    });
+    let world = SourceFixture::trusting(&authority, &[]).await;
+    let url = format!("https://localhost:{}/index.yaml", address.port());
+    let (_, said) = repository_problem(&world.sources().fetch(&key(), &spec(&[url])).await.unwrap());
+    let expected = format!(
+        "the answer of localhost:{} broke off: the connection was closed before it was whole",
+        address.port()
+    );
+    assert!(said.ends_with(&expected), "{said}");
+}
+
+#[tokio::test]
 async fn a_server_that_sends_a_byte_now_and_then_is_left() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;
@@ -300,6 +327,37 @@ async fn what_is_included_by_its_digest_has_that_digest() {
         let fetched = world.sources().fetch(&key(), &of).await.unwrap();
         assert_eq!(addons(&fetched)[0].outcome.is_ok(), is_good);
     }
+}
+
+#[tokio::test]
+async fn of_what_is_included_no_other_version_is_asked_for() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let versions: Vec<String> = (0..600).map(|n| format!("1.0.{n}")).chain(["2.0.0".to_owned()]).collect();
+    let bundles: Vec<_> = versions.iter().map(|version| ("web", version.as_str(), Vec::new())).collect();
+    repository.publish(&bundles);
+    for version in ["1.0.7", "1.0.599"] {
+        repository.put(&format!("/web-{version}.tgz"), Reply::File(module("web", version, "hello")));
+    }
+    repository.put("/web-2.0.0.tgz", Reply::Status(404, Vec::new()));
+    repository.put("/index.yaml", Reply::File(index(&bundles, false)));
+    for (version, taken) in [("1.0.7", "1.0.7"), ("^1", "1.0.599")] {
+        let include =
+            vec![Include { name: "web".to_owned(), version: Some(version.to_owned()), digest: None }];
+        let url = repository.url("/index.yaml");
+        let fetched =
+            sources.fetch(&key(), &spec_of(vec![RepositorySpec { url, secret: None, include }])).await;
+        let fetched = fetched.unwrap();
+        assert_eq!((addons(&fetched).len(), bundle(&fetched).version.as_str()), (1, taken));
+        let asked: Vec<String> = repository.asked().into_iter().map(|(path, _)| path).collect();
+        assert_eq!(asked, ["/index.yaml".to_owned(), format!("/web-{taken}.tgz")]);
+    }
+    // All of them are too many, and none is asked for.
+    let (_, said) =
+        repository_problem(&sources.fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap());
+    assert!(said.contains("the index offers 601 bundles, 500 are taken"), "{said}");
+    assert_eq!(repository.asked().len(), 1);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! there may be. At the end, links are checked against what is there: a link names a file of the bundle, and no path
 //! leads through a link. So nothing that was unpacked can lead outside, whatever follows links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most bytes of all files of a bundle together.
 pub const MAX_UNPACKED_BYTES: u64 = 64 << 20;
@@ -125,6 +125,8 @@ enum Known {
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     known: BTreeMap<String, Known>,
+    /// The paths of files that were refused. That they are not there is their problem, and not that of links to them.
+    refused: BTreeSet<String>,
     bytes: u64,
 }
 
@@ -135,7 +137,15 @@ impl Entries {
     pub fn admit(&mut self, header: &Header<'_>) -> Result<Option<(String, Unpacked)>, EntryError> {
         let quoted: String = String::from_utf8_lossy(header.name).chars().take(QUOTED).collect();
         let path = clean(header.name).ok_or_else(|| EntryError::Name(quoted.clone()))?;
-        let unpacked = unpacked(header, &quoted)?;
+        let unpacked = match unpacked(header, &quoted) {
+            Ok(unpacked) => unpacked,
+            Err(error) => {
+                if self.refused.len() < MAX_ENTRIES {
+                    self.refused.insert(path);
+                }
+                return Err(error);
+            }
+        };
         if path.is_empty() {
             return if unpacked == Unpacked::Directory { Ok(None) } else { Err(EntryError::Name(quoted)) };
         }
@@ -175,7 +185,9 @@ impl Entries {
     pub fn stray_links(&self) -> impl Iterator<Item = (&str, EntryError)> {
         self.known.iter().filter_map(|(path, known)| {
             let Known::Link(target) = known else { return None };
-            let file = link_target(path, target).filter(|file| self.known.get(file) == Some(&Known::File));
+            let is_file =
+                |file: &String| self.known.get(file) == Some(&Known::File) || self.refused.contains(file);
+            let file = link_target(path, target).filter(is_file);
             let stray = || (path.as_str(), EntryError::Link(path.chars().take(QUOTED).collect()));
             file.is_none().then(stray)
         })
@@ -310,6 +322,19 @@ mod tests {
             last(&[file("a/b"), directory("a"), file("a/c")]).is_ok(),
             "directories come late in some archives"
         );
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_refused_is_no_problem_of_its_own() {
+        let run = Header { mode: 0o4755, ..file("run") };
+        for (refused, target) in
+            [(run, "run"), (Header { entry_type: EntryType::HardLink, ..file("hard") }, "hard")]
+        {
+            let mut entries = Entries::default();
+            assert!(entries.admit(&refused).is_err());
+            assert!(entries.admit(&link("l", target)).is_ok() && entries.finish().is_ok(), "{target}");
+            assert!(entries.admit(&link("m", "other")).is_ok() && entries.finish().is_err(), "{target}");
+        }
     }
 
     #[test]

@@ -354,7 +354,7 @@ pub(crate) fn issue(names: &[&str]) -> Issued {
     Issued { authority: authority.pem(), certificate, key }
 }
 
-fn identity(names: &[&str]) -> (String, TlsAcceptor) {
+pub(crate) fn identity(names: &[&str]) -> (String, TlsAcceptor) {
     let Issued { authority, certificate, key } = issue(names);
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
