@@ -21,6 +21,7 @@ use engine::{
     SourceKind, SourceSpec,
 };
 use futures::stream::{self, StreamExt as _};
+use http::StatusCode;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -87,12 +88,25 @@ impl Saying {
     pub(super) fn clean(&self, is_unfetched: bool, message: &str) -> String {
         let mirror = self.mirror.as_ref().filter(|_| is_unfetched);
         let mirror = mirror.map(|mirror| {
-            format!(
-                "; {mirror} stands in for it (--source-mirror): fill it with `addon-operator source mirror`"
-            )
+            let what = match (is_refusal(message), is_registry(mirror)) {
+                (false, _) => ": fill it with `addon-operator source mirror`",
+                (true, false) => {
+                    ", and is not shown the user and password of the source: let the operator read it without"
+                }
+                // How to log in there is said already.
+                (true, true) => "",
+            };
+            format!("; {mirror} stands in for it (--source-mirror){what}")
         });
         self.redactor.clean(&format!("{message}{}", mirror.unwrap_or_default()))
     }
+}
+
+/// Returns whether a message says that a server wants to know who asks, or does not let them.
+fn is_refusal(message: &str) -> bool {
+    [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN]
+        .iter()
+        .any(|status| message.contains(&format!(" answered {status}")))
 }
 
 /// One line of an index that is wanted, without what it was chosen from.

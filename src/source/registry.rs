@@ -42,6 +42,13 @@ const LOGIN: Login = Login {
     place: "secretRef",
 };
 
+/// Where it names who may read a mirror on another server.
+const MIRROR_LOGIN: Login = Login {
+    missing: "it wants user and password; as a mirror it is shown only those that a .dockerconfigjson has for its host: write them \
+              into one, in a Secret, and name that in secretRef",
+    place: "the .dockerconfigjson of secretRef",
+};
+
 /// Counts what an archive has, so that its manifest can be compared.
 struct Counted<'d> {
     download: &'d mut Download,
@@ -172,11 +179,13 @@ impl Fetcher {
 
     fn session(&self, place: RegistryAccess<'_>, name: &str) -> Result<Session<'_>, RegistryError> {
         let rejected = |error: ReferenceError| RegistryError::Rejected(error.to_string());
-        let (asked, _) = self.asked(place, name).map_err(rejected)?;
+        let (asked, is_mirror) = self.asked(place, name).map_err(rejected)?;
         let allowed = self.allowed.check_registry(&asked);
         allowed.map_err(|error| RegistryError::Rejected(error.to_string()))?;
         let repository = asked.repository().map_err(rejected)?;
-        Session::open(&self.http, &self.allowed, &asked, repository, LOGIN)
+        let is_elsewhere = is_mirror && !asked.server().is_same_server(place.registry.server());
+        let login = if is_elsewhere { MIRROR_LOGIN } else { LOGIN };
+        Session::open(&self.http, &self.allowed, &asked, repository, login)
     }
 
     /// Returns the versions of each bundle that may be chosen, and why others can't be listed. Versions that are named exactly

@@ -4,12 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use ::source::mirror::{Mirror, Mirrors};
-use engine::{AddonReason, Include, RepositorySpec, SourceSpec, Verification};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{AddonReason, Include, RepositorySpec, SecretName, SourceSpec, Verification};
+use http::Method;
 use rcgen::{KeyPair, SigningKey as _};
+use serde_json::{Value, json};
 
 use crate::support::program::Workspace;
 use crate::support::registry::Registry;
 use crate::support::repository::{Reply, Repository, module};
+use crate::support::server;
 use crate::support::source::{
     SourceFixture, addons, bundle, key, problem, repository_problem, spec, spec_of,
 };
@@ -140,6 +145,54 @@ async fn a_registry_is_mirrored_into_another_one_or_into_files_with_its_signatur
     let gone = spec_of(vec![RepositorySpec { url: from, secret: None, include: gone }]);
     let (_, said) = problem(&sources.fetch(&key(), &gone).await.unwrap());
     assert!(said.contains("stands in for it (--source-mirror)"), "{said}");
+}
+
+#[tokio::test]
+async fn a_mirror_that_wants_to_know_who_asks_is_not_to_be_filled() {
+    let (origin, other) = (Repository::tls(&[]).await, Repository::tls(&[]).await);
+    let basic = format!("Basic {}", STANDARD.encode("reader:hunter2"));
+    let registry = Registry::guarded(&other, &basic, "Basic realm=x");
+    registry.tags("copy/web", &["1.0.0"]);
+    registry.push_bundle("copy/web", "1.0.0", &module("web", "1.0.0", "hello"));
+    let world = SourceFixture::new(&other, &[]).await;
+    let from = Registry::open(&origin).url("/team");
+    let sources = world.sources_with(|options| options.mirrors = mirrors(&from, &registry.url("/copy")));
+    let host = format!("localhost:{}", other.address.port());
+    let config = |word: &str| {
+        let auth = STANDARD.encode(format!("reader:{word}"));
+        json!({".dockerconfigjson": json!({"auths": {host.clone(): {"auth": auth}}}).to_string()})
+    };
+    let login = json!({"username": "reader", "password": "hunter2"});
+    let secrets: [(&str, Value); 3] =
+        [("login", login), ("docker", config("hunter2")), ("wrong", config("hunter3"))];
+    for (name, data) in secrets {
+        let secret = json!({"metadata": {"name": name}, "stringData": data});
+        server::ok(&world.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    }
+    let named = |name: &str| {
+        let secret = Some(SecretName { namespace: "ops".to_owned(), name: name.to_owned() });
+        spec_of(vec![RepositorySpec { url: format!("{from}/web"), secret, include: Vec::new() }])
+    };
+    for (name, says) in [
+        ("login", "as a mirror it is shown only those that a .dockerconfigjson has for its host"),
+        ("wrong", "it refuses the user and password of the .dockerconfigjson of secretRef"),
+    ] {
+        let (_, said) = repository_problem(&sources.fetch(&key(), &named(name)).await.unwrap());
+        assert!(said.contains(&host) && said.contains("401 Unauthorized") && said.contains(says), "{said}");
+        assert!(said.ends_with("/web stands in for it (--source-mirror)"), "{said}");
+    }
+    assert_eq!(bundle(&sources.fetch(&key(), &named("docker")).await.unwrap()).version, "1.0.0");
+    // One of files is shown nobody, so it has to let everybody read.
+    let to = other.url("/files/");
+    let sources = world.sources_with(|options| options.mirrors = mirrors(&origin.url("/"), &to));
+    for status in [401, 403] {
+        other.put("/files/index.yaml", Reply::Status(status, Vec::new()));
+        let of = spec(&[origin.url("/index.yaml")]);
+        let (_, said) = repository_problem(&sources.fetch(&key(), &of).await.unwrap());
+        assert!(said.contains("is not shown the user and password of the source"), "{said}");
+        assert!(!said.contains("fill it"), "{said}");
+    }
+    assert_eq!(origin.asked(), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
