@@ -105,7 +105,7 @@ impl Instance {
 
     /// Returns whether it is what somebody wants.
     pub(super) fn is_like(&self, wanted: &Wanted) -> bool {
-        self.is_of(&wanted.ids) && self.parameters == wanted.parameters
+        self.is_of(&wanted.ids) && values::json_schema::equal(&self.parameters, &wanted.parameters)
     }
 
     pub(super) fn service_id(&self) -> &str {

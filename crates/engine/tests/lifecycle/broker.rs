@@ -552,6 +552,15 @@ fn a_platform_of_another_version_is_refused_before_all_else() {
 }
 
 #[test]
+fn parameters_that_mean_the_same_are_the_same() {
+    let mut world = world();
+    assert_eq!(world.asks("PUT", INSTANCE, wants("big", json!({"size": 3}))).0, 202);
+    world.run_for(3_000);
+    assert_eq!(world.asks("PUT", INSTANCE, wants("big", json!({"size": 3.0}))), (200, json!({})));
+    assert_eq!(world.asks("PUT", INSTANCE, wants("big", json!({"size": 3.5}))).0, 409);
+}
+
+#[test]
 fn an_instance_is_made_bound_unbound_and_removed() {
     let mut world = world();
     let accepted = (202, json!({"operation": "provision"}));

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::decimal::Decimal;
 
-/// Are the two the same?
-pub(super) fn equal(one: &Value, two: &Value) -> bool {
+/// Returns whether the two are the same: 7 is 7.0.
+pub fn equal(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => Decimal::of(one).order(Decimal::of(two)).is_eq(),
         (Value::Array(one), Value::Array(two)) => {

@@ -20,6 +20,7 @@ mod problem;
 use golang::json::{self, DecodeError};
 use serde_json::Value;
 
+pub use equal::equal;
 use evaluate::Evaluation;
 pub use evaluate::Limits;
 
