@@ -1,16 +1,22 @@
 //! The broker, end to end: a platform with a password, instances in the cluster, and the objects of Service Catalog.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use addon_operator::app;
+use apiserver::ApiServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use engine::BrokerRegistration;
 use http::Method;
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tower::ServiceExt as _;
 
 use crate::chart_bundles::{BIND, cache};
 use crate::module_sources::{SOURCES, World, phase};
@@ -318,6 +324,95 @@ async fn service_catalog_has_a_broker_for_the_cluster_and_for_each_namespace_unt
     assert_eq!(send(server, Method::DELETE, &format!("{sources}/x"), &Value::Null).await.0, 200);
     until_asked("the end of that of the namespace", async || get(server, &of_team).await.is_none()).await;
     operator.stop().await;
+}
+
+#[tokio::test]
+async fn an_object_of_service_catalog_that_others_change_is_written_five_times_at_most() {
+    let server = ApiServer::builder().seed(1).build().unwrap();
+    for namespace in ["ops", "team"] {
+        ok(&server, Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": namespace}})).await;
+    }
+    for (kind, scope) in [("ClusterServiceBroker", "Cluster"), ("ServiceBroker", "Namespaced")] {
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        ok(&server, Method::POST, definitions, &definition(kind, scope)).await;
+    }
+    // Somebody writes each time between the look and the write, as long as this says.
+    let (others, writes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (left, counted, behind) = (Arc::clone(&others), Arc::clone(&writes), server.clone());
+    let network = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (server, left, counted) = (behind.clone(), Arc::clone(&left), Arc::clone(&counted));
+        async move {
+            if request.method() == Method::PATCH {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let path = request.uri().path().to_owned();
+                let is_first = |left: usize| left.checked_sub(1);
+                if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_first).is_ok() {
+                    let mut theirs = get(&server, &path).await.unwrap();
+                    let before = theirs["spec"]["relistRequests"].as_i64().unwrap();
+                    theirs["spec"]["relistRequests"] = json!(before + 10);
+                    ok(&server, Method::PUT, &path, &theirs).await;
+                }
+            }
+            server.service().oneshot(request).await
+        }
+    });
+    let options = addon_operator::broker::Options {
+        address: "127.0.0.1:0".to_owned(),
+        namespace: "ops".to_owned(),
+        config_map: "addon-operator".to_owned(),
+        secret: "addon-operator-broker".to_owned(),
+        url: "http://127.0.0.1:0".to_owned(),
+    };
+    let broker = addon_operator::broker::Broker::bind(Client::new(network, "ops"), options).await.unwrap();
+    let registration = |offer: &str| BrokerRegistration {
+        cluster: Some(offer.to_owned()),
+        namespaces: BTreeMap::from([("team".into(), offer.to_owned())]),
+    };
+    broker.register(&registration("one")).await.unwrap();
+    let relists = async || {
+        let path = format!("{CATALOG}/clusterservicebrokers/addon-operator-ops");
+        get(&server, &path).await.unwrap()["spec"]["relistRequests"].as_i64().unwrap()
+    };
+    assert_eq!((relists().await, writes.load(Ordering::Relaxed)), (1, 0));
+    // Four conflicts of the first object: nothing of what others wrote is lost.
+    others.store(4, Ordering::Relaxed);
+    broker.register(&registration("two")).await.unwrap();
+    assert_eq!((relists().await, writes.swap(0, Ordering::Relaxed)), (42, 6));
+    others.store(5, Ordering::Relaxed);
+    let failure = broker.register(&registration("three")).await.unwrap_err();
+    assert_eq!((relists().await, writes.swap(0, Ordering::Relaxed)), (92, 5), "{failure}");
+    // The next attempt begins anew.
+    broker.register(&registration("three")).await.unwrap();
+    assert_eq!((relists().await, writes.load(Ordering::Relaxed)), (93, 2));
+}
+
+/// Returns how many sockets of a process listen.
+fn listening(pid: u32) -> usize {
+    let sockets: BTreeSet<String> = fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok()?.to_str().map(str::to_owned))
+        .filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap());
+    let fields = tables
+        .iter()
+        .flat_map(|table| table.lines())
+        .map(|line| line.split_whitespace().collect::<Vec<&str>>());
+    let is_listening = |fields: &Vec<&str>| {
+        fields.get(3) == Some(&"0A") && fields.get(9).is_some_and(|inode| sockets.contains(*inode))
+    };
+    fields.filter(is_listening).count()
+}
+
+#[test]
+fn nobody_listens_for_platforms_unless_that_is_asked_for() {
+    let count = |more: &[&str]| {
+        let workspace = program::Workspace::new();
+        let mut running = workspace.dev(more);
+        running.wait("Operator is ready now");
+        listening(running.pid())
+    };
+    assert_eq!(count(&["--osb-listen", "127.0.0.1:0"]), count(&[]) + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::module_sources::{SOURCES, World, phase, state};
+use crate::support::in_process::tell_socket;
 use crate::support::repository::{Packed, Reply, index};
 use crate::support::server::{ok, send};
 
@@ -205,6 +208,26 @@ async fn a_source_is_paused_and_resumed_by_commands() {
     assert!(code == 0 && text.contains("is looked after again"), "{text}");
     world.cluster.settled("web", |map| map["data"]["says"] == "two").await;
     world.settled("platform", |object| !is_suspended(object)).await;
+    // Scripts do the same by URL, on the socket alone.
+    let tell = |path: &str| tokio::task::block_in_place(|| tell_socket(&world.cluster, "POST", path));
+    let answer = tell("/source/platform/pause");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("is suspended"), "{answer}");
+    world.settled("platform", is_suspended).await;
+    assert_eq!(world.object("platform").await["spec"]["suspend"], true);
+    let answer = tell("/source/platform/sync");
+    assert!(!answer.starts_with("HTTP/1.1 2") && answer.contains("source resume cac/platform"), "{answer}");
+    let answer = tell("/source/platform/resume");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("is looked after again"), "{answer}");
+    world.settled("platform", |object| !is_suspended(object)).await;
+    let answer = tell("/source/nobody/pause");
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("nobody"), "{answer}");
+    let head =
+        "POST /source/platform/pause HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let mut port = TcpStream::connect(("127.0.0.1", operator.port)).await.unwrap();
+    port.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    port.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     operator.stop().await;
 }
 

@@ -179,9 +179,15 @@ impl Operator {
 
 /// Asks the socket of an operator for a path, and returns the whole answer.
 pub(crate) fn ask_socket(world: &Cluster, path: &str) -> String {
+    tell_socket(world, "GET", path)
+}
+
+/// Sends a request without a body to the socket of an operator, and returns the whole answer.
+pub(crate) fn tell_socket(world: &Cluster, method: &str, path: &str) -> String {
     use std::io::{Read as _, Write as _};
     let mut stream = std::os::unix::net::UnixStream::connect(world.path("socket")).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
