@@ -1,4 +1,4 @@
-//! What the socket answers about configurations of module sources that were not applied yet. See docs/sources.md#plan.
+//! What the socket answers about configurations of module sources that were not applied yet. See docs/source-updates.md#plan.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a bundle says of itself to platforms: its `meta.yaml`, and those of its plans. See docs/sources.md#the-broker.
+//! What a bundle says of itself to platforms: its `meta.yaml`, and those of its plans. See docs/source-broker.md.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -288,6 +288,11 @@ const TRIED: &[&str] = &[
     "docs/hooks.md",
     "docs/operating.md",
     "docs/quickstart.md",
+    "docs/source-air-gap.md",
+    "docs/source-broker.md",
+    "docs/source-registries.md",
+    "docs/source-signatures.md",
+    "docs/source-updates.md",
     "docs/sources.md",
     "docs/testing.md",
     "examples/001-startup-global/README.md",
@@ -334,8 +339,11 @@ fn the_commands_of_the_document_about_charts_work() {
 }
 
 #[test]
-fn the_commands_of_the_document_about_sources_work() {
+fn the_commands_of_the_documents_about_sources_work() {
     try_out("docs/sources.md");
+    for page in ["air-gap", "broker", "registries", "signatures", "updates"] {
+        try_out(&format!("docs/source-{page}.md"));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The broker: platforms see the addons that are registered as services, and switch them on and off as instances.
 //!
-//! See docs/sources.md#the-broker. It speaks version 2 of the Open Service Broker API.
+//! See docs/source-broker.md. It speaks version 2 of the Open Service Broker API.
 //!
 //! ```text
 //! request ─▶ call ─▶ broker ─▶ answer
