@@ -208,6 +208,26 @@ async fn a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_clust
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+async fn what_released_nothing_is_deleted_without_any_right_also_after_a_restart() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web(None))]);
+    let mut operator = world.start().await;
+    world.enable(&["aWeb"]).await;
+    let (_, path) = place("a");
+    for is_restarted in [false, true] {
+        // Nobody gave the account of the namespace a right.
+        world.apply("a").await;
+        world.settled("a", |object| message(object).contains("cannot list resource \"secrets\"")).await;
+        if is_restarted {
+            assert_eq!(operator.stop().await, Outcome::Done);
+            operator = world.start().await;
+        }
+        ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+        world.settled("a", Value::is_null).await;
+    }
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 async fn a29_a_chart_reaches_no_other_namespace() {
     let world = World::new().await;
     world.repository.publish(&[("web", "1.0.0", web(Some("ops")))]);
@@ -348,6 +368,7 @@ async fn an_end_that_waits_for_rights_says_so_in_the_status_and_in_an_event() {
 
 scenarios! {
     a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_cluster_and_removed,
+    what_released_nothing_is_deleted_without_any_right_also_after_a_restart,
     a29_a_chart_reaches_no_other_namespace,
     a_chart_that_names_what_its_account_may_not_read_is_not_begun_and_can_be_deleted,
     a_configuration_of_the_cluster_takes_a_name_and_what_was_released_under_it_goes,

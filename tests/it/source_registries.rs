@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{AddonReason, Fetched, Include, RepositorySpec, SecretName, SourceSpec};
+use engine::{AddonReason, Approvals, Fetched, Include, RepositorySpec, SecretName, SourceSpec};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -193,6 +193,35 @@ async fn what_a_registry_wants_to_see_is_shown_at_once_the_next_time() {
         repository.put(path, fresh);
         let asked = sources.refresh(&key(), &of).await.unwrap();
         assert_eq!(asked == first, kind == "Bearer", "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn an_approved_version_below_the_highest_one_is_fetched_while_it_may_come() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let registry = Registry::open(&repository);
+    registry.tags("web", &["1.0.0", "1.1.0", "1.2.0"]);
+    let bundles = ["1.0.0", "1.1.0", "1.2.0"].map(|version| ("web", version, web(version)));
+    for (_, version, packed) in &bundles {
+        registry.push_bundle("web", version, packed);
+    }
+    repository.publish(&bundles);
+    let include = vec![Include { name: "web".to_owned(), version: Some("1.x".to_owned()), digest: None }];
+    let approved =
+        |text: &str, running: &str| Approvals::parse(text, "").above([("web", running)].into_iter());
+    for url in [registry.url(""), repository.url("/index.yaml")] {
+        let of = spec_of(vec![RepositorySpec { url, secret: None, include: include.clone() }]);
+        for (text, running, expected) in [
+            ("", "1.0.0", vec!["web 1.2.0 true"]),
+            ("1.1.0", "1.0.0", vec!["web 1.1.0 false", "web 1.2.0 true"]),
+            ("web=1.1.0", "1.1.0", vec!["web 1.2.0 true"]),
+            ("1.2.0,1.1.0", "1.0.0", vec!["web 1.2.0 true"]),
+        ] {
+            let fetched = sources.fetch_with(&key(), &of, (false, &approved(text, running))).await.unwrap();
+            assert_eq!(shown(&fetched), expected, "{text} {running}");
+        }
     }
 }
 
