@@ -160,15 +160,32 @@ impl Modules {
         Ok(((module, target), ValuesInput { enabled_modules: None, ..input }))
     }
 
-    /// Returns whether a module is off, and nothing is left of it.
+    /// Returns whether modules, or releases of modules that are not there, may be gone since the last call.
+    pub(crate) fn take_departures(&mut self) -> bool {
+        std::mem::take(&mut self.has_departures)
+    }
+
+    /// Returns whether a module is gone for good: no directory, no source and no release has it. It is as with releases: what only
+    /// seems to be gone, because a directory could not be read or nobody knows the releases, is not.
+    pub(crate) fn has_departed(&self, configuration: &Configuration, name: &ModuleName) -> bool {
+        let owner = &self.owner_of(name);
+        let is_there = self.states.contains_key(owner) || configuration.source_of(owner).is_some();
+        let is_known =
+            self.complete && self.are_releases_known && self.ownerless.is_listed(&self.own_target());
+        !is_there && is_known && !self.ownerless.has(owner)
+    }
+
+    /// Returns whether a module that is there is off, and nothing is left of it; or whether it does not name a chart any more.
     pub(crate) fn is_removed(&self, name: &ModuleName) -> bool {
         let owner = &self.owner_of(name);
-        if owner != name && self.dependency_at(name).is_none() {
-            // Its chart does not need it any more.
-            return true;
+        let Some(module) = self.states.get(owner) else { return false };
+        // What can't be read may name it still.
+        let is_read = module.phase != Phase::Orphaned && module.spec.broken.is_none();
+        let is_named =
+            if owner == name { module.spec.chart.is_some() } else { self.dependency_at(name).is_some() };
+        if !is_named {
+            return is_read;
         }
-        let name = owner;
-        let Some(module) = self.states.get(name) else { return false };
         let has_release = match module.release {
             Release::Absent => false,
             Release::Unknown => !self.are_releases_known,

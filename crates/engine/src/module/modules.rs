@@ -59,6 +59,8 @@ pub(crate) struct Modules {
     /// The modules whose chart may be another one since the last call of [`Modules::take_chart_changes`], or that were switched on
     /// or off and name one.
     pub(super) chart_changes: BTreeSet<ModuleName>,
+    /// Whether modules, or releases of modules that are not there, may be gone since the last call of [`Modules::take_departures`].
+    pub(super) has_departures: bool,
     /// Which modules wait for others.
     pub(super) waits: Waits,
     /// The objects of releases that are put right.
@@ -96,6 +98,7 @@ impl Modules {
         }
         self.global = catalog.global;
         self.in_service += 1;
+        self.has_departures = true;
         self.complete = catalog.complete;
         self.warnings = catalog.warnings;
         self.find_circles(lower.configuration);

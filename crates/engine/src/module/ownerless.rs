@@ -31,6 +31,16 @@ impl Ownerless {
         self.releases.insert((name.clone(), target.clone()));
     }
 
+    /// Returns whether the releases of a place are known.
+    pub(super) fn is_listed(&self, target: &ReleaseTarget) -> bool {
+        self.listed.contains(target)
+    }
+
+    /// Returns whether there is a release of a module that is not there.
+    pub(super) fn has(&self, name: &ModuleName) -> bool {
+        self.releases.iter().any(|(known, _)| known == name)
+    }
+
     /// Forgets a release that is gone.
     pub(super) fn gone(&mut self, name: &ModuleName, target: &ReleaseTarget) {
         self.releases.remove(&(name.clone(), target.clone()));

@@ -246,6 +246,7 @@ impl Modules {
         lists: Vec<OwnedReleases>,
     ) -> Vec<Task> {
         self.are_releases_known = true;
+        self.has_departures = true;
         self.ownerless = Ownerless::new(self.missing(configuration));
         let mut tasks = Vec::new();
         let mut sourced = Vec::new();
@@ -295,9 +296,11 @@ impl Modules {
                         continue;
                     }
                     None if self.complete => {
+                        self.ownerless.found(&name, &target);
                         TaskKind::ModulePurge(ModulePurge { release, target: target.clone() })
                     }
                     None => {
+                        self.ownerless.found(&name, &target);
                         let message = format!(
                             "release {release} belongs to no module; it stays, because not all modules directories could be read or one is empty"
                         );
@@ -396,6 +399,7 @@ impl Modules {
         let name = ModuleName::from(release.as_str());
         let place = self.release_place(configuration, &name);
         self.release_gone(release, target);
+        self.has_departures = true;
         if place == *target && self.states.get(&name).is_some_and(|module| module.phase == Phase::Orphaned) {
             self.states.remove(&name);
             self.files.forget(&name);

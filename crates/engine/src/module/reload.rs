@@ -42,6 +42,7 @@ impl Modules {
         }
         self.warnings = new.warnings;
         self.complete = new.complete;
+        self.has_departures = true;
         let old = Arc::clone(&self.global);
         self.in_service += 1;
         self.global = self.broken_files.repair(lower.cx, lower.configuration, &old, &new.global);
@@ -275,6 +276,9 @@ impl Modules {
         self.disable_schedules(lower.bindings, name);
         lower.bindings.disable_scope(lower.cx, &scope);
         let Some(module) = self.states.get_mut(name) else { return };
+        if module.spec.names_charts() {
+            self.chart_changes.insert(name.clone());
+        }
         let may_have_release = match module.release {
             Release::Absent => false,
             Release::Unknown => module.spec.has_chart && !self.are_releases_known,

@@ -53,6 +53,11 @@ impl Repositories {
         if let Some(object) = &object {
             chart.announced.see(&object.uid, object.says_synced());
         }
+        if chart.object.is_none()
+            && let Some(module) = object.as_ref().and_then(|object| object.labels.get(MODULE))
+        {
+            self.has_unknown |= !self.modules.contains_key(module.as_str());
+        }
         let now = object.as_ref().map(|object| (object.generation, object.reprocess));
         let labels = object.as_ref().map(|object| object.labels.clone()).unwrap_or_default();
         chart.object = object;

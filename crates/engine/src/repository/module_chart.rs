@@ -22,6 +22,8 @@ pub(super) struct ModuleChart {
     pub(super) applied: Option<Arc<ChartReference>>,
     /// Whether its Chart was deleted; what a watch says may be older.
     pub(super) is_deleted: bool,
+    /// Whether the module is gone for good.
+    pub(super) is_gone: bool,
     /// What is known about its package, if that is not where it was.
     pub(super) lost: Option<Lost>,
 }
@@ -54,9 +56,12 @@ pub(super) enum Stage {
     Pinning(Option<Box<Pin>>),
 }
 
+/// How the names of Charts of modules begin.
+pub(super) const MODULE_CHART: &str = "module-";
+
 /// Returns the name of the Chart of a module.
 pub(super) fn chart_of(module: &ModuleName) -> Arc<str> {
-    legal::object(&format!("module-{module}")).into()
+    legal::object(&format!("{MODULE_CHART}{module}")).into()
 }
 
 impl ModuleChart {

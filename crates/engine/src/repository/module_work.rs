@@ -1,5 +1,6 @@
 //! The work on the chart of a module: a Chart is there for it, and a version is pinned.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use serde_json::json;
 
 use super::chart::Chart;
 use super::lost_package::Remedy;
-use super::module_chart::{Stage, chart_of};
-use super::object::MODULE;
+use super::module_chart::{MODULE_CHART, Stage, chart_of};
+use super::object::{MODULE, OPERATOR};
 use super::patches::Change;
 use super::repositories::Repositories;
 use super::work::{RepositoryAnswer, module_key};
@@ -71,6 +72,43 @@ impl Repositories {
             self.observe_module(modules, lower, &name, named.as_ref());
             self.observe_dependencies(modules, lower, &name);
         }
+        if modules.take_departures() || self.has_unknown {
+            self.has_unknown = false;
+            self.observe_departures(modules, lower);
+        }
+    }
+
+    /// Takes in which modules need their Charts and pins no more: they are gone, or name no chart.
+    fn observe_departures(&mut self, modules: &Modules, lower: &Lower<'_>) {
+        let named = self.modules.iter().filter(|(_, module)| module.reference.is_none());
+        let of_charts = self.charts.iter().filter_map(|(name, chart)| self.module_of_ours(name, chart));
+        let names: BTreeSet<ModuleName> =
+            named.map(|(name, _)| name.clone()).chain(self.pins.keys().cloned()).chain(of_charts).collect();
+        for name in names {
+            let is_gone = modules.has_departed(lower.configuration, &name);
+            if !is_gone && !modules.is_removed(&name) {
+                continue;
+            }
+            let module = self.modules.entry(name.clone()).or_default();
+            if module.pin.is_none() {
+                module.pin = self.pins.remove(&name);
+            }
+            module.is_gone = is_gone;
+            self.wakes.insert(module_key(&name));
+        }
+    }
+
+    /// Returns the module for which this operator made a Chart. An operator of another namespace may have made it.
+    fn module_of_ours(&self, name: &Arc<str>, chart: &Chart) -> Option<ModuleName> {
+        let object = chart.object.as_ref().filter(|object| !object.is_deleting)?;
+        let label = object.labels.get(MODULE)?;
+        if object.operator.as_deref() != Some(&*self.config.namespace) {
+            return None;
+        }
+        // What is no legal label has another name there.
+        let names = [Some(label.as_str()), name.strip_prefix(MODULE_CHART)];
+        let mut modules = names.into_iter().flatten().map(ModuleName::from);
+        modules.find(|module| chart_of(module) == *name && legal::label(module.as_str()) == *label)
     }
 
     /// Takes in which chart is named under a name, if any is.
@@ -91,6 +129,7 @@ impl Repositories {
         let is_on = modules.is_on(&modules.owner_of(name));
         module.reference = named.filter(|_| is_on).map(Arc::clone);
         module.is_deleted &= module.reference.is_none();
+        module.is_gone = modules.has_departed(lower.configuration, name);
         if let (Some(named), Some(pin)) = (named, &module.pin)
             && (&named.repository, &named.name) == (&pin.package.repository, &pin.package.chart)
             && !modules.is_package_lost(name)
@@ -168,6 +207,9 @@ impl Repositories {
                 self.say_why_held(modules, lower, name);
                 let lost = self.modules.get(name).and_then(|module| module.lost.as_ref());
                 let again = lost.and_then(|lost| lost.retry_at).filter(|at| *at > now);
+                if self.modules.get(name).is_some_and(|module| module.is_gone && module.pin.is_none()) {
+                    self.modules.remove(name);
+                }
                 again.map_or(Step::Done, |at| Step::Again(at.since(now)))
             }
             Todo::Remedy(Remedy::Find(request)) => {
@@ -182,7 +224,10 @@ impl Repositories {
             }
             Todo::Apply(reference) => {
                 let wanted = json!({
-                    "metadata": {"labels": {MODULE: legal::label(name.as_str())}},
+                    "metadata": {
+                        "labels": {MODULE: legal::label(name.as_str())},
+                        "annotations": {OPERATOR: self.config.namespace},
+                    },
                     "spec": {
                         "name": &*reference.name,
                         "repository": &*reference.repository,
@@ -228,7 +273,7 @@ impl Repositories {
             let label = legal::label(name.as_str());
             let is_ours =
                 known.is_some_and(|known| known.labels.get(MODULE) == Some(&label) && !known.is_deleting);
-            return match modules.is_removed(name) {
+            return match module.is_gone || modules.is_removed(name) {
                 true if is_ours && !module.is_deleted => Todo::Delete,
                 true if module.pin.is_some() => Todo::Pin(None),
                 true | false => Todo::Nothing,

@@ -17,6 +17,9 @@ pub(super) const STANDS_IN_FOR: &str = "addon-operator.io/stands-in-for";
 /// The label with the module for which a Chart is there.
 pub(super) const MODULE: &str = "addon-operator.io/module";
 
+/// The annotation of such a Chart with the namespace of the operator that made it.
+pub(super) const OPERATOR: &str = "addon-operator.io/operator-namespace";
+
 /// The labels of Repositories, Charts and what is kept of them.
 pub(super) const CHART: &str = "yaho.soer3n.dev/chart";
 pub(super) const REPO: &str = "yaho.soer3n.dev/repo";
@@ -42,6 +45,8 @@ pub(super) struct Object<S> {
     pub(super) reprocess: u64,
     /// The URL for which it stands in, if it does.
     pub(super) stands_in_for: Option<String>,
+    /// The namespace of the operator that made it for a module.
+    pub(super) operator: Option<String>,
     /// The identities of the objects that own it.
     pub(super) owners: Vec<String>,
     /// What it asks for, or why that can't be read.
@@ -70,6 +75,7 @@ impl<S> Object<S> {
                 .collect(),
             reprocess: annotation(REPROCESS).and_then(|text| text.parse().ok()).unwrap_or_default(),
             stands_in_for: annotation(STANDS_IN_FOR).map(str::to_owned),
+            operator: annotation(OPERATOR).map(str::to_owned),
             owners: list("ownerReferences").filter_map(owner).collect(),
             spec: read(object.get("spec").unwrap_or(&Value::Null)),
             status: object.get("status").cloned().unwrap_or(Value::Null),

@@ -39,6 +39,8 @@ pub(crate) struct Repositories {
     pub(super) wakes: BTreeSet<WorkKey>,
     /// The modules whose package is another one now.
     pub(super) repackaged: BTreeSet<ModuleName>,
+    /// Whether a Chart came that is of a module about which nothing is known here.
+    pub(super) has_unknown: bool,
     /// Whether Repositories came, went or moved since it was looked which of them have the charts that charts of modules need.
     pub(super) has_moved: bool,
 }
@@ -65,6 +67,7 @@ impl Repositories {
             pins,
             wakes: BTreeSet::new(),
             repackaged: BTreeSet::new(),
+            has_unknown: false,
             has_moved: false,
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use engine::view::{Format, charts, why};
 use engine::{
-    ChartConfigMap, ChartDependency, ChartReference, Config, Event, Failure, FailureKind, Notice, VersionStep,
+    ChartConfigMap, ChartDependency, ChartReference, Command, CommandId, Config, Event, Failure, FailureKind,
+    Notice, VersionStep,
 };
 use serde_json::{Value, json};
 
@@ -488,6 +489,122 @@ fn a_module_that_is_switched_off_gives_its_chart_up_when_its_release_is_gone() {
     world.send_in(0, config_map(201, &[("cacheEnabled", "true")]));
     world.run_for(2_000);
     assert!(world.deployed.keys().eq(["base", "cache"]));
+}
+
+/// Returns the modules for which something is kept: Charts by their labels, and pins.
+fn kept_for_modules(world: &World) -> (Vec<String>, Vec<String>) {
+    let label = |object: &Value| {
+        let label = &object["metadata"]["labels"]["addon-operator.io/module"];
+        label.as_str().map(str::to_owned)
+    };
+    let charts = world.charts.objects.values().filter_map(label).collect();
+    (charts, world.charts.pins.keys().map(ToString::to_string).collect())
+}
+
+fn purges(world: &mut World, name: &str) {
+    let command = Command::PurgeModule(name.into());
+    world.send_in(0, Event::Commanded { id: CommandId::new(1), command });
+    world.run_for(2_000);
+}
+
+#[test]
+fn what_is_kept_for_a_module_goes_with_its_directory_and_its_release() {
+    let none = (Vec::new(), Vec::new());
+    let has = |name: &str| (vec![name.to_owned()], vec![name.to_owned()]);
+    for (files_of, name) in [(cache("*", false), "cache"), (needing("1", URL), "cache.alpha")] {
+        for is_purged in [true, false] {
+            let mut world = charted(&files_of);
+            offers(&mut world, &[offered("alpha", "1.0", 1)]);
+            corp(&mut world, &json!([]));
+            world.run_for(3_000);
+            assert_eq!(kept_for_modules(&world), has(name));
+            world.rereads_charted(&files().module(10, "base"));
+            world.run_for(3_000);
+            assert!(
+                world.deployed.contains_key("cache"),
+                "it stays until the next start, or until it is purged"
+            );
+            assert_eq!(kept_for_modules(&world), has(name), "its directory may come back");
+            if is_purged {
+                purges(&mut world, "cache");
+            } else {
+                world.restarts_charted();
+                assert_eq!(kept_for_modules(&world), has(name));
+                world.run_for(5_000);
+            }
+            assert!(world.deployed.keys().eq(["base"]));
+            assert_eq!(kept_for_modules(&world), none, "{name}, purged: {is_purged}");
+            assert!(world.charts.stored.is_empty(), "nobody needs the package");
+            // It comes back as a new one.
+            world.rereads_charted(&files_of);
+            world.run_for(100_000);
+            assert_eq!((phase(&world, "cache"), kept_for_modules(&world)), ("running", has(name)));
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_for_a_module_that_never_ran_goes_with_its_directory() {
+    let others = files().module(10, "base");
+    // There is no Repository.
+    let mut world = charted(&cache("*", false));
+    world.run_for(2_000);
+    assert_eq!(kept_for_modules(&world).0, ["cache"]);
+    world.rereads_charted(&others);
+    world.run_for(2_000);
+    assert_eq!(kept_for_modules(&world).0, [""; 0]);
+    let mut world = charted(&cache("*", false));
+    world.run_for(2_000);
+    world.restarts_with(&others);
+    world.run_for(5_000);
+    assert_eq!(kept_for_modules(&world).0, [""; 0], "while nobody looked");
+    // An operator of another namespace has such a module.
+    let mut world = charted(&cache("*", false));
+    world.run_for(2_000);
+    world.annotates_chart("Chart", "module-cache", json!({"addon-operator.io/operator-namespace": "other"}));
+    world.restarts_with(&others);
+    world.run_for(5_000);
+    assert_eq!(kept_for_modules(&world).0, ["cache"]);
+}
+
+#[test]
+fn what_is_kept_for_a_module_stays_while_it_only_seems_to_be_gone() {
+    let mut world = charted(&cache("*", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, &json!([]));
+    world.run_for(3_000);
+    let before = kept_for_modules(&world);
+    // A directory of modules can't be read.
+    world.restarts_with(&Files { is_incomplete: true, ..files().module(10, "base") });
+    world.run_for(5_000);
+    assert_eq!(kept_for_modules(&world), before);
+    let unreadable = Failure::new(FailureKind::Files, "module.yaml: there is no key");
+    let broken =
+        files().module(10, "base").module(20, "cache").with(|module| module.broken = Some(unreadable));
+    world.restarts_with(&broken);
+    world.run_for(5_000);
+    assert_eq!(kept_for_modules(&world), before);
+    world.restarts_with(&cache("*", false));
+    world.run_for(5_000);
+    assert_eq!((phase(&world, "cache"), kept_for_modules(&world)), ("running", before));
+}
+
+#[test]
+fn a_module_that_names_a_chart_no_more_gives_up_what_it_has() {
+    let own = files().module(10, "base").module(20, "cache");
+    for restarts in [false, true] {
+        let mut world = charted(&cache("*", false));
+        offers(&mut world, &[offered("alpha", "1.0", 1)]);
+        corp(&mut world, &json!([]));
+        world.run_for(3_000);
+        if restarts {
+            world.restarts_with(&own);
+        } else {
+            world.rereads_charted(&own);
+        }
+        world.run_for(5_000);
+        assert_eq!((phase(&world, "cache"), kept_for_modules(&world)), ("running", (Vec::new(), Vec::new())));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 use engine::{Digest, ModuleName};
 use serde_json::{Value, json};
 
+use crate::build::Files;
 use crate::chart_world::{Offered, charted, offered};
 use crate::charts::{URL, cache, phase};
 use crate::random::{Random, seeds};
@@ -111,7 +112,7 @@ impl Life {
     }
 
     fn act(&mut self) {
-        match self.random.below(20) {
+        match self.random.below(21) {
             0 | 1 => {
                 let versions = self.constraints();
                 let chart = self.pick(&["alpha", "beta"]);
@@ -176,6 +177,8 @@ impl Life {
             }
             16 => drop(self.world.charts.refused.insert("alpha".to_owned())),
             17 => self.world.charts.refused.clear(),
+            // Its directory is gone; 14 brings it back.
+            18 => self.world.rereads_charted(&alone()),
             _ => self.group(),
         }
     }
@@ -225,6 +228,13 @@ impl Life {
         }
         self.world.run_for(7_200_000);
     }
+}
+
+/// Returns the files without the module that names a chart.
+fn alone() -> Files {
+    let mut files = cache("1", true);
+    files.modules.retain(|module| module.name.as_str() != "cache");
+    files
 }
 
 /// Returns the versions that a Chart says are kept, with their digests.
@@ -279,6 +289,11 @@ fn check(seed: u64) {
         before,
         "seed {seed}: it goes on at rest"
     );
+    // Nothing of a module outlives its directory and its release.
+    world.restarts_with(&alone());
+    world.run_for(7_200_000);
+    assert_eq!(world.chart_object("Chart", "module-cache"), Value::Null, "seed {seed}");
+    assert!(world.charts.pins.is_empty(), "seed {seed}: {:?}", world.charts.pins);
 }
 
 #[test]
