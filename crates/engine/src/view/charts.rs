@@ -1,5 +1,8 @@
 //! All Charts and Repositories, and the modules that name a chart, as data and as lines.
 
+use std::cmp::Ordering;
+
+use chart::semver::Version;
 use serde_json::{Value, json};
 
 use super::format::{Format, columns, one_line, span};
@@ -14,11 +17,12 @@ pub struct MeantChart {
     pub repository: String,
     /// The name of the chart in it.
     pub chart: String,
-    /// What is meant of it if no version is named: the version that is pinned, or that is kept first.
+    /// What is meant of it if no version is named: the version that is pinned, or the highest that is kept.
     pub version: Option<String>,
 }
 
-/// Returns the chart that a person means: `REPOSITORY/CHART`, the name of a Chart, or that of a module.
+/// Returns the chart that a person means: `REPOSITORY/CHART`, the name of a Chart, or that of a module. The version is the one that is
+/// pinned, or the highest that is kept.
 ///
 /// # Errors
 ///
@@ -33,11 +37,15 @@ pub fn find(view: &View, name: &str) -> Result<MeantChart, Unknown> {
             version: pinned,
         });
     }
-    let is_meant =
-        |chart: &&ChartView| chart.name == name || name == format!("{}/{}", chart.repository, chart.chart);
-    if let Some(chart) = charts.charts.iter().find(is_meant) {
-        let version = chart.versions.first().map(|version| version.version.clone());
-        return Ok(MeantChart { repository: chart.repository.clone(), chart: chart.chart.clone(), version });
+    let is_of = |chart: &ChartView| name == format!("{}/{}", chart.repository, chart.chart);
+    let mut meant = charts.charts.iter().filter(|chart| chart.name == name || is_of(chart)).peekable();
+    if let Some(chart) = meant.peek().copied() {
+        let kept = meant.flat_map(|chart| &chart.versions).map(|version| &version.version);
+        return Ok(MeantChart {
+            repository: chart.repository.clone(),
+            chart: chart.chart.clone(),
+            version: kept.max_by(|a, b| by_precedence(a, b)).cloned(),
+        });
     }
     if let Some((repository, chart)) = name.split_once('/')
         && charts.repositories.iter().any(|known| *known.access.name == *repository)
@@ -46,6 +54,14 @@ pub fn find(view: &View, name: &str) -> Result<MeantChart, Unknown> {
     }
     let modules = charts.modules.iter().map(|module| module.module.as_str());
     Err(unknown("chart", name, modules.chain(charts.charts.iter().map(|chart| chart.name.as_str()))))
+}
+
+/// Compares two versions. What is none is lower than all.
+fn by_precedence(a: &str, b: &str) -> Ordering {
+    match (Version::parse(a), Version::parse(b)) {
+        (Ok(a), Ok(b)) => a.precedence(&b),
+        (a, b) => a.is_ok().cmp(&b.is_ok()),
+    }
 }
 
 /// Returns all of it as data.

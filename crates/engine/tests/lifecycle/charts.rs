@@ -336,6 +336,17 @@ fn what_is_kept_pinned_and_newer_is_shown() {
         assert_eq!((&*meant.repository, meant.version.as_deref()), ("corp", version), "{name}");
     }
     assert!(charts::find(&view, "cahce").unwrap_err().to_string().contains("cache"));
+    // Of several that are kept it is the highest.
+    world.applies_chart(
+        "Chart",
+        "mine",
+        json!({"name": "alpha", "repository": "corp", "versions": ["1.0", "2", "1.1"]}),
+    );
+    world.run_for(2_000);
+    let view = world.engine.view();
+    for name in ["mine", "corp/alpha"] {
+        assert_eq!(charts::find(&view, name).unwrap().version.as_deref(), Some("2.0"), "{name}");
+    }
 }
 
 #[test]
