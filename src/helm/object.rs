@@ -139,7 +139,7 @@ pub(super) fn is_kept(object: &Value) -> bool {
 pub(super) fn of_manifests(manifests: &[Manifest]) -> Result<Vec<Object>, ObjectError> {
     let mut objects = Vec::new();
     for manifest in manifests {
-        of_document(&manifest.path, &manifest.content, &mut objects)?;
+        of_document(&manifest.path, &joined(&manifest.content), &mut objects)?;
     }
     Ok(objects)
 }
@@ -148,15 +148,21 @@ pub(super) fn of_manifests(manifests: &[Manifest]) -> Result<Vec<Object>, Object
 /// it was never applied.
 pub(super) fn of_record(text: &str) -> Vec<Object> {
     let mut objects = Vec::new();
-    for document in manifest::split(text) {
+    for document in manifest::split_joined(text) {
         let path = document.lines().find_map(|line| line.strip_prefix("# Source: ")).unwrap_or_default();
         // An object that the cluster could not have taken is none that it has.
-        let _ = of_document(path, document, &mut objects);
+        let _ = of_document(path, &joined(document), &mut objects);
     }
     objects
 }
 
-/// Returns the objects of the document of a hook: one, or those of a list. There is at least one.
+/// Returns a document as it stands in the manifest of a release: with the end of its last line, which may belong to a text.
+fn joined(document: &str) -> String {
+    format!("{document}\n")
+}
+
+/// Returns the objects of the document of a hook: one, or those of a list. There is at least one. It is applied without the end of
+/// its last line, as Helm does it.
 pub(super) fn of_hook(path: &str, text: &str) -> Result<Vec<Object>, ObjectError> {
     let mut objects = Vec::new();
     of_document(path, text, &mut objects)?;
@@ -310,13 +316,13 @@ pub(super) fn label_manifests(
         return Ok(());
     }
     for manifest in manifests {
-        let mut value = values::yaml::parse(&manifest.content).map_err(|error| ObjectError::Document {
-            path: manifest.path.clone(),
-            problem: error.to_string(),
+        let mut value = values::yaml::parse(&joined(&manifest.content)).map_err(|error| {
+            ObjectError::Document { path: manifest.path.clone(), problem: error.to_string() }
         })?;
         if value.is_object() {
             label_all(&mut value, labels);
-            manifest.content = values::yaml::emit(&value).trim_end().into();
+            let text = values::yaml::emit(&value);
+            manifest.content = text.strip_suffix('\n').unwrap_or(&text).into();
         }
     }
     Ok(())
@@ -419,5 +425,21 @@ mod tests {
         label_manifests(&mut manifests, &[("l".to_owned(), "v".to_owned())].into()).unwrap();
         assert_eq!(&*manifests[0].content, "kind: A\nmetadata:\n  labels:\n    l: v\n  name: x");
         assert_eq!(&*manifests[1].content, "# only\n");
+    }
+
+    #[test]
+    fn a_text_at_the_end_of_a_document_keeps_the_end_of_its_last_line() {
+        for (written, text) in
+            [("|\n    x", "x\n"), (">\n    x\n    y", "x y\n"), ("|-\n    x", "x"), ("\"x\\n\\n\"", "x\n\n")]
+        {
+            let document =
+                format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\nstringData:\n  k: {written}");
+            let mut manifests = [manifest("t.yaml", &document)];
+            let read = |objects: &[Object]| objects[0].value["stringData"]["k"].clone();
+            assert_eq!(read(&of_manifests(&manifests).unwrap()), text, "{written}");
+            label_manifests(&mut manifests, &[("l".to_owned(), "v".to_owned())].into()).unwrap();
+            assert_eq!(read(&of_manifests(&manifests).unwrap()), text, "{written}");
+            assert_eq!(read(&of_record(&manifest::join(&manifests))), text, "{written}");
+        }
     }
 }

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use addon_operator::config::Environment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
@@ -19,8 +19,10 @@ use tempfile::TempDir;
 
 use crate::support::charts::{World, alpha, beta, chart, condition};
 use crate::support::docker_registry::DockerRegistry;
+use crate::support::in_process::ask_socket;
 use crate::support::nginx::Nginx;
 use crate::support::program::Workspace;
+use crate::support::release;
 use crate::support::repository::{Reply, Repository};
 use crate::support::server::{self, get, ok};
 
@@ -52,7 +54,8 @@ async fn package(world: &World, name: &str) -> Vec<u8> {
 /// Returns the objects of a manifest in their order, without the label that the operator adds to each.
 fn objects(manifest: &str) -> Vec<Value> {
     let read = |document: &str| {
-        let mut object = values::yaml::parse(document).unwrap();
+        // The end of its last line belongs to it.
+        let mut object = values::yaml::parse(&format!("{document}\n")).unwrap();
         if let Some(labels) = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
             labels.remove("heritage");
             if labels.is_empty() {
@@ -61,7 +64,13 @@ fn objects(manifest: &str) -> Vec<Value> {
         }
         object
     };
-    manifest.split("---\n").map(read).filter(|object| !object.is_null()).collect()
+    chart::manifest::split_joined(manifest).into_iter().map(read).filter(|object| !object.is_null()).collect()
+}
+
+/// Returns the record of the first revision of a release, if there is one.
+async fn released(world: &World, name: &str) -> Option<chart::record::Record> {
+    let path = format!("/api/v1/namespaces/ops/secrets/sh.helm.release.v1.{name}.v1");
+    Some(release::decoded(&get(&world.cluster.server, &path).await?))
 }
 
 fn has_condition(object: &Value, kind: &str) -> bool {
@@ -333,17 +342,8 @@ async fn a_chart_that_a_module_names_is_rendered_as_helm_does_it() {
     world.cluster.put("addon-operator", json!({"data": {"delta": "sizes: {medium: 7}\n"}})).await;
     let operator = world.start().await;
     world.apply("Repository", "corp", json!({"name": "corp", "url": world.repository.url("")})).await;
-    let path = "/api/v1/namespaces/ops/secrets?labelSelector=owner%3Dhelm%2Cname%3Ddelta";
-    let records = async || get(&world.cluster.server, path).await.unwrap()["items"].clone();
-    server::until_asked("the release", async || {
-        records().await[0]["metadata"]["labels"]["status"] == "deployed"
-    })
-    .await;
-    let record = records().await[0]["data"]["release"].as_str().unwrap().to_owned();
-    let packed = STANDARD.decode(STANDARD.decode(record).unwrap()).unwrap();
-    let mut text = String::new();
-    GzDecoder::new(&*packed).read_to_string(&mut text).unwrap();
-    let record: Value = serde_json::from_str(&text).unwrap();
+    server::until_asked("the release", async || released(&world, "delta").await.is_some()).await;
+    let record = released(&world, "delta").await.unwrap();
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("delta.tgz"), delta).unwrap();
     fs::write(home.path().join("values.yaml"), "sizes: {medium: 7}\n").unwrap();
@@ -355,6 +355,116 @@ async fn a_chart_that_a_module_names_is_rendered_as_helm_does_it() {
     }
     let (code, printed) = tokio::task::block_in_place(|| own.ask(&ask));
     assert_eq!((code, &printed), (0, &rendered));
-    assert_eq!(objects(record["manifest"].as_str().unwrap()), objects(&rendered));
+    assert_eq!(objects(&record.manifest), objects(&rendered));
     operator.stop().await;
+}
+
+/// What became of a chart that a module names.
+enum Installed {
+    AsHelmRenders,
+    Otherwise(String),
+    /// Helm does not render it either, with its defaults.
+    Refused,
+    /// It renders, and does not come to a release.
+    Not(String),
+}
+
+/// Installs a packed chart through a module that names it, and compares what the release has with what Helm renders.
+async fn installed(packed: &[u8], are_labelled: bool) -> Installed {
+    let head = chart::load::from_archive(packed, &mut chart::warnings::Warnings::default()).unwrap().metadata;
+    let (name, version) = (head.name.to_string(), head.version.to_string());
+    let world = World::new().await;
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("popular.tgz"), packed).unwrap();
+    let versions =
+        get(&world.cluster.server, "/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned();
+    let render = || {
+        helm(
+            home.path(),
+            &["template", "popular", "popular.tgz", "-n", "ops", "--no-hooks", "--kube-version", &versions],
+        )
+    };
+    // What it draws at random differs between two runs.
+    let [(is_rendered, one), (_, other)] = [render(), render()];
+    if !is_rendered {
+        return Installed::Refused;
+    }
+    world.publish("", &[(&name, &version, packed.to_vec())]);
+    let module = format!(
+        "chart: {{repository: corp, name: {name}, version: '{version}'}}\nvaluesLayout: root\nretry: {{attempts: 1, then: skip}}\n"
+    );
+    world.cluster.write("modules/040-popular/module.yaml", &module);
+    world.cluster.write("modules/values.yaml", "popularEnabled: true\n");
+    let options = world.options();
+    let labels = if are_labelled { "heritage=addon-operator" } else { "" };
+    let more = [("crd-extra-labels", labels), ("helm-timeout", "1s")];
+    let operator = world.cluster.start(&[&options[..], &more[..]].concat()).await;
+    world.apply("Repository", "corp", json!({"name": "corp", "url": world.repository.url("")})).await;
+    let phase = || ask_socket(&world.cluster, "/why/module/popular");
+    let has_ended = async || {
+        let said = tokio::task::block_in_place(phase);
+        released(&world, "popular").await.is_some() || said.contains("skipped") || said.contains("failed")
+    };
+    server::until_asked(&name, has_ended).await;
+    let record = released(&world, "popular").await;
+    let said = tokio::task::block_in_place(phase);
+    operator.stop().await;
+    let Some(record) = record else { return Installed::Not(said) };
+    let is_random = |place: usize| one.lines().nth(place) != other.lines().nth(place);
+    if are_labelled {
+        let (ours, theirs) = (objects(&record.manifest), objects(&one));
+        let is_fixed = one == other;
+        return match ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs) {
+            None if ours.len() == theirs.len() => Installed::AsHelmRenders,
+            Some(_) if !is_fixed => Installed::AsHelmRenders,
+            differs => {
+                Installed::Otherwise(format!("{} of {} objects, {differs:?}", ours.len(), theirs.len()))
+            }
+        };
+    }
+    let mut lines = record.manifest.lines().zip(one.lines()).enumerate();
+    match lines.find(|(place, (ours, theirs))| ours != theirs && !is_random(*place)) {
+        None if one != other || record.manifest == one => Installed::AsHelmRenders,
+        None => Installed::Otherwise("the lengths differ".to_owned()),
+        Some((place, (ours, theirs))) => {
+            Installed::Otherwise(format!("line {place}: {ours:?} instead of {theirs:?}"))
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "POPULAR_CHARTS names a directory with packed charts; it needs helm"]
+async fn charts_of_others_that_modules_name_are_installed_as_helm_renders_them() {
+    let environment = Environment::of_process();
+    let Some(given) = environment.text("POPULAR_CHARTS") else {
+        eprintln!("skipped: POPULAR_CHARTS names no directory with packed charts");
+        return;
+    };
+    let mut paths: Vec<PathBuf> = fs::read_dir(given).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let (mut counts, mut wrong) = ([0; 3], Vec::new());
+    for path in paths {
+        let packed = fs::read(&path).unwrap();
+        for are_labelled in [false, true] {
+            let place = match installed(&packed, are_labelled).await {
+                Installed::AsHelmRenders => 0,
+                Installed::Refused => 1,
+                Installed::Not(why) => {
+                    eprintln!("{} is not installed: {why}", path.display());
+                    2
+                }
+                Installed::Otherwise(how) => {
+                    wrong.push(format!("{}: {how}", path.display()));
+                    continue;
+                }
+            };
+            counts[place] += 1;
+        }
+    }
+    let [same, refused, not] = counts;
+    eprintln!(
+        "{same} as Helm renders them, {refused} that Helm refuses, {not} not installed, {} otherwise",
+        wrong.len()
+    );
+    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use document::{Head, Manifest, RESOURCE_POLICY};
 pub use hook::{DeletePolicy, Hook, HookEvent, LogPolicy};
-pub use split::split;
+pub use split::{split, split_joined};
 
 use crate::warnings::Warnings;
 use crate::yaml::FileError;
