@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use ::source::chart_repository::choice::choose;
+use ::source::chart_repository::choice::{Listing, choose};
 use ::source::chart_repository::entry::Entry;
 use ::source::digest::Digest;
 use engine::{
@@ -87,8 +87,8 @@ impl Repositories {
         }
         let kept = self.listed(repository, chart).await?;
         let entries: Vec<Entry> = kept.iter().filter_map(Entry::read).collect();
-        let entry =
-            choose(&entries, constraint, |_| true).map_err(|error| Stop::Rejected(error.to_string()))?;
+        let entry = choose(Listing::Index, &entries, constraint, |_| true)
+            .map_err(|error| Stop::Rejected(error.to_string()))?;
         let version =
             ResolvedVersion { version: entry.version.as_str().into(), ..ResolvedVersion::default() };
         match self.kept(&question(&access, chart, version)).await? {

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
-use ::source::chart_repository::choice::{choose, too_young};
+use ::source::chart_repository::choice::{Listing, choose, too_young};
 use ::source::chart_repository::entry::{Dependency, Entry};
 use ::source::chart_repository::location;
 use ::source::registry::reference::is_registry;
 use ::source::url::HttpUrl;
 use engine::{
-    PackageDependency, ResolveRequest, ResolvedChart, ResolvedVersion, Unresolved, VersionStep, WantedVersion,
+    PackageDependency, RepositoryAccess, ResolveRequest, ResolvedChart, ResolvedVersion, Unresolved,
+    VersionStep, WantedVersion,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -36,16 +37,17 @@ impl Repositories {
             Err(Stop::Rejected(problem)) => Err(problem),
             Err(failed @ Stop::Failed(_)) => return Err(failed),
         };
+        let listing = listing(&request.repository);
         let mut versions = Vec::new();
         for wanted in &request.versions {
             versions.push(self.version(request, base.as_ref(), &entries, wanted).await?);
         }
-        let taken = request.versions.iter().filter_map(|wanted| taken(&entries, wanted));
+        let taken = request.versions.iter().filter_map(|wanted| taken(listing, &entries, wanted));
         Ok(ResolvedChart {
             versions,
-            next_published: next_published(&entries, &request.versions).map(|time| time.to_string()),
+            next_published: next_published(listing, &entries, &request.versions).map(|time| time.to_string()),
             // A pre-release is the highest where there is nothing else, or where it is taken.
-            highest: choose(&entries, "*", |_| true)
+            highest: choose(listing, &entries, "*", |_| true)
                 .ok()
                 .or(entries.first())
                 .into_iter()
@@ -68,7 +70,8 @@ impl Repositories {
         wanted: &WantedVersion,
     ) -> Result<Result<ResolvedVersion, Unresolved>, Stop> {
         let not = |step, problem: String| Ok(Err(Unresolved { step, problem }));
-        let entry = match choose(entries, &wanted.constraint, is_old_enough(wanted)) {
+        let listing = listing(&request.repository);
+        let entry = match choose(listing, entries, &wanted.constraint, is_old_enough(wanted)) {
             Ok(entry) => entry,
             Err(error) => return not(VersionStep::Parse, error.to_string()),
         };
@@ -149,9 +152,14 @@ fn needed(dependency: &Dependency) -> Option<PackageDependency> {
     PackageDependency::remote(&dependency.name, &dependency.version, &dependency.repository)
 }
 
+/// Returns where the versions of a Repository are listed.
+fn listing(repository: &RepositoryAccess) -> Listing {
+    if is_registry(&repository.url) { Listing::Tags } else { Listing::Index }
+}
+
 /// Returns the version that a constraint takes, if it takes one.
-fn taken<'e>(entries: &'e [Entry], wanted: &WantedVersion) -> Option<&'e Entry> {
-    choose(entries, &wanted.constraint, is_old_enough(wanted)).ok()
+fn taken<'e>(listing: Listing, entries: &'e [Entry], wanted: &WantedVersion) -> Option<&'e Entry> {
+    choose(listing, entries, &wanted.constraint, is_old_enough(wanted)).ok()
 }
 
 /// Returns when a version was published, if the index says that.
@@ -166,7 +174,8 @@ fn is_old_enough(wanted: &WantedVersion) -> impl Fn(&Entry) -> bool + use<> {
 }
 
 /// Returns when the first version was published that is taken as soon as it is old enough.
-fn next_published(entries: &[Entry], all: &[WantedVersion]) -> Option<Timestamp> {
-    let young = all.iter().flat_map(|wanted| too_young(entries, &wanted.constraint, is_old_enough(wanted)));
+fn next_published(listing: Listing, entries: &[Entry], all: &[WantedVersion]) -> Option<Timestamp> {
+    let young =
+        all.iter().flat_map(|wanted| too_young(listing, entries, &wanted.constraint, is_old_enough(wanted)));
     young.filter_map(published).min()
 }

@@ -1,6 +1,6 @@
 //! Which version of a chart a constraint takes: the one that Helm takes.
 
-use chart::semver::{Constraint, ConstraintError};
+use chart::semver::{Constraint, ConstraintError, Version};
 
 use super::entry::Entry;
 
@@ -29,6 +29,18 @@ pub enum ChoiceError {
         /// What there is.
         known: String,
     },
+    /// There is no such tag.
+    #[error(
+        "no version of the chart has the tag {constraint:?}, and in a registry a whole version is a tag; {known}{hint}"
+    )]
+    Tag {
+        /// The constraint.
+        constraint: String,
+        /// What there is.
+        known: String,
+        /// What would take it, if that is a range.
+        hint: String,
+    },
     /// What fits is too new.
     #[error("what fits {constraint:?} is too new yet: {version}")]
     Young {
@@ -39,11 +51,28 @@ pub enum ChoiceError {
     },
 }
 
+/// Where versions are listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Listing {
+    /// In the index of a repository.
+    Index,
+    /// As tags of a registry. What names a version is the tag itself there, and never a range.
+    Tags,
+}
+
+impl Listing {
+    /// Returns whether a constraint is a tag, and no range.
+    fn is_tag(self, constraint: &str) -> bool {
+        self == Self::Tags && Version::parse(constraint).is_ok()
+    }
+}
+
 /// Returns the version that a constraint takes of `entries`, which are in Helm's order: the highest first.
 ///
 /// A version that is written exactly so, without a space around it, counts before all others. An empty constraint is `*`. Pre-releases fit only constraints that
 /// name one. Of what fits, only that is taken which `is_old_enough`, unless it is named exactly.
 pub fn choose<'e>(
+    listing: Listing,
     entries: &'e [Entry],
     constraint: &str,
     is_old_enough: impl Fn(&Entry) -> bool,
@@ -59,6 +88,13 @@ pub fn choose<'e>(
     if let Some(exact) = entries.iter().find(|entry| entry.version == given) {
         return Ok(exact);
     }
+    if listing.is_tag(given) {
+        let hint = match constraint.strip_prefix('v').unwrap_or(constraint) {
+            part if part.contains(['+', '-']) => String::new(),
+            part => format!("; ~{part} is a range"),
+        };
+        return Err(ChoiceError::Tag { constraint: constraint.to_owned(), known: known(entries), hint });
+    }
     let mut youngest = None;
     for entry in entries.iter().filter(|entry| entry.fits(&parsed)) {
         if entry.is_exactly(constraint) || is_old_enough(entry) {
@@ -70,25 +106,30 @@ pub fn choose<'e>(
     if let Some(entry) = youngest {
         return Err(ChoiceError::Young { constraint, version: entry.version.clone() });
     }
-    let known = match (entries.first(), entries.len()) {
+    Err(ChoiceError::None { constraint, known: known(entries) })
+}
+
+/// Returns in words what there is.
+fn known(entries: &[Entry]) -> String {
+    match (entries.first(), entries.len()) {
         (None, _) => "there is none".to_owned(),
         (Some(only), 1) => format!("there is only {}", only.version),
         (Some(highest), count) => format!("the highest of {count} is {}", highest.version),
-    };
-    Err(ChoiceError::None { constraint, known })
+    }
 }
 
 /// Iterates over the versions that would come before what a constraint takes if they were old enough.
 ///
 /// Nothing comes before a version that is named exactly, nor does anything of a constraint that does not parse.
 pub fn too_young<'e>(
+    listing: Listing,
     entries: &'e [Entry],
     constraint: &'e str,
     is_old_enough: impl Fn(&Entry) -> bool + 'e,
 ) -> impl Iterator<Item = &'e Entry> {
     let trimmed = constraint.trim();
     let is_named = entries.iter().any(|entry| entry.version == constraint);
-    let is_looked_at = trimmed.len() <= MAX_CONSTRAINT && !is_named;
+    let is_looked_at = trimmed.len() <= MAX_CONSTRAINT && !is_named && !listing.is_tag(constraint);
     let text = if trimmed.is_empty() { "*" } else { trimmed };
     let parsed = is_looked_at.then(|| Constraint::parse(text).ok()).flatten();
     let fitting = entries.iter().filter(move |entry| parsed.as_ref().is_some_and(|its| entry.fits(its)));
@@ -127,7 +168,9 @@ mod tests {
                 let versions = truth["lists"][list].as_array().unwrap();
                 let versions: Vec<&str> = versions.iter().map(|version| version.as_str().unwrap()).collect();
                 let entries = entries(&versions);
-                let chosen = choose(&entries, constraint, |_| true).ok().map(|entry| entry.version.as_str());
+                let chosen = choose(Listing::Index, &entries, constraint, |_| true)
+                    .ok()
+                    .map(|entry| entry.version.as_str());
                 if chosen != case["chosen"].as_str() {
                     wrong.push(format!("{list} {constraint:?}: {chosen:?} instead of {}", case["chosen"]));
                 }
@@ -140,19 +183,54 @@ mod tests {
     fn what_is_too_young_waits_unless_it_is_named_exactly() {
         let entries = entries(&["1.0.0", "1.1.0", "1.2.0"]);
         let is_old = |entry: &Entry| entry.version == "1.1.0";
-        assert_eq!(choose(&entries, "^1", is_old).unwrap().version, "1.1.0");
-        assert_eq!(choose(&entries, "1.2.0", is_old).unwrap().version, "1.2.0");
-        assert_eq!(choose(&entries, "=1.2.0", is_old).unwrap().version, "1.2.0", "that is no range either");
-        assert_eq!(choose(&entries, "= 1.2.0", is_old).unwrap().version, "1.2.0");
-        assert!(choose(&entries, "=1.2", is_old).is_err());
-        let young = choose(&entries, "~1.2", is_old).unwrap_err();
+        assert_eq!(choose(Listing::Index, &entries, "^1", is_old).unwrap().version, "1.1.0");
+        assert_eq!(choose(Listing::Index, &entries, "1.2.0", is_old).unwrap().version, "1.2.0");
+        assert_eq!(
+            choose(Listing::Index, &entries, "=1.2.0", is_old).unwrap().version,
+            "1.2.0",
+            "that is no range either"
+        );
+        assert_eq!(choose(Listing::Index, &entries, "= 1.2.0", is_old).unwrap().version, "1.2.0");
+        assert!(choose(Listing::Index, &entries, "=1.2", is_old).is_err());
+        let young = choose(Listing::Index, &entries, "~1.2", is_old).unwrap_err();
         assert_eq!(young.to_string(), "what fits \"~1.2\" is too new yet: 1.2.0");
         for (constraint, waits) in
             [("^1", vec!["1.2.0"]), ("~1.2", vec!["1.2.0"]), ("1.2.0", vec![]), ("<1.2", vec![])]
         {
-            let young = too_young(&entries, constraint, is_old).map(|entry| entry.version.as_str());
+            let young =
+                too_young(Listing::Index, &entries, constraint, is_old).map(|entry| entry.version.as_str());
             assert_eq!(young.collect::<Vec<_>>(), waits, "{constraint}");
         }
+    }
+
+    #[test]
+    fn b19_of_a_registry_a_version_is_the_tag_itself() {
+        let entries = entries(&["1.2.0", "1.0.0+1", "1.0.0+3", "0.1.0"]);
+        let taken = |constraint: &str| {
+            choose(Listing::Tags, &entries, constraint, |_| true).map(|entry| entry.version.as_str())
+        };
+        for (constraint, version) in [
+            ("1.0.0+3", "1.0.0+3"),
+            ("~1.0", "1.0.0+1"),
+            ("=1.0.0", "1.0.0+1"),
+            (" 1.2.0", "1.2.0"),
+            ("", "1.2.0"),
+        ] {
+            assert_eq!(taken(constraint), Ok(version), "{constraint:?}");
+        }
+        for (constraint, says) in [
+            (
+                "1.0.0+9",
+                "no version of the chart has the tag \"1.0.0+9\", and in a registry a whole version is a tag; the highest of 4 is 1.2.0",
+            ),
+            (
+                "1.0",
+                "no version of the chart has the tag \"1.0\", and in a registry a whole version is a tag; the highest of 4 is 1.2.0; ~1.0 is a range",
+            ),
+        ] {
+            assert_eq!(taken(constraint).unwrap_err().to_string(), says);
+        }
+        assert_eq!(too_young(Listing::Tags, &entries, "1.0", |_| false).count(), 0);
     }
 
     #[test]
@@ -163,7 +241,7 @@ mod tests {
             ("one", "\"one\" is no constraint on versions"),
             (&"1".repeat(MAX_CONSTRAINT + 1), "a constraint has more than 256 bytes"),
         ] {
-            let error = choose(&entries, constraint, |_| true).unwrap_err().to_string();
+            let error = choose(Listing::Index, &entries, constraint, |_| true).unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");
         }
     }

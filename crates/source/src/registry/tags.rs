@@ -89,10 +89,10 @@ impl Tags {
 
     /// Returns the versions of `chart`, as an index map has them, with what is `known` of some; `url` is the URL of the chart,
     /// without a tag. Tags that are no versions are left out.
-    pub fn versions(mut self, chart: &str, url: &str, known: &BTreeMap<String, TagFacts>) -> Vec<u8> {
-        self.tags.sort();
-        self.tags.dedup();
-        index::list(self.tags.iter().filter_map(|tag| {
+    pub fn versions(self, chart: &str, url: &str, known: &BTreeMap<String, TagFacts>) -> Vec<u8> {
+        // Of builds of one version Helm takes the one that the registry names first.
+        let mut seen = BTreeSet::new();
+        index::list(self.tags.iter().filter(|tag| seen.insert(*tag)).filter_map(|tag| {
             let version = version(tag)?;
             let facts = known.get(&version).cloned().unwrap_or_default();
             let mut entry = json!({"name": chart, "version": version, "urls": [format!("{url}:{tag}")]});

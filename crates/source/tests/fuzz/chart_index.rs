@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use serde_json::Value;
-use source::chart_repository::choice::choose;
+use source::chart_repository::choice::{Listing, choose};
 use source::chart_repository::entry::Entry;
 use source::chart_repository::index::{ChartIndex, MAX_CHART_BYTES, Wanted};
 
@@ -51,7 +51,8 @@ pub(crate) fn run(bytes: &[u8]) {
         assert_eq!(entries.len(), kept.len());
         assert!(entries.is_sorted_by(|a, b| b.parsed.precedence(&a.parsed).is_le()));
         for entry in &entries {
-            let chosen = choose(&entries, &entry.version, |_| false).expect("it is named exactly");
+            let chosen =
+                choose(Listing::Index, &entries, &entry.version, |_| false).expect("it is named exactly");
             assert_eq!(chosen.version, entry.version);
         }
         let one = Wanted { named: [name.clone()].into(), first: 0 };
