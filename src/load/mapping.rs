@@ -13,12 +13,24 @@ pub(super) const MAX_TEXT: usize = 253;
 
 /// Reads a YAML file that holds a mapping; `None` when there is no such file.
 pub(super) fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
+    read(path, yaml::parse)
+}
+
+/// Reads such a file, and refuses keys that occur twice in one mapping.
+pub(super) fn read_strict_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
+    read(path, yaml::parse_strict)
+}
+
+fn read(
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<Value, yaml::YamlError>,
+) -> Result<Option<Map<String, Value>>, String> {
     let text = match regular_file::read_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("can't be read: {error}")),
     };
-    match yaml::parse(&text).map_err(|error| error.to_string())? {
+    match parse(&text).map_err(|error| error.to_string())? {
         Value::Null => Ok(Some(Map::new())),
         Value::Object(mapping) => Ok(Some(mapping)),
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {

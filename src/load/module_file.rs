@@ -1,6 +1,6 @@
 //! `module.yaml`: what a module says about itself beside its chart. See docs/modules.md#moduleyaml.
 //!
-//! It is strict: a key that nobody knows is an error, since a typing error must not go unnoticed.
+//! It is strict: a key that nobody knows, or that is there twice, is an error, since a typing error must not go unnoticed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use engine::{
 use serde_json::{Map, Value};
 
 use super::drift::drift_settings;
-use super::mapping::{MAX_TEXT, check_keys, read_mapping};
+use super::mapping::{MAX_TEXT, check_keys, read_strict_mapping};
 
 /// The name of the file.
 const FILE: &str = "module.yaml";
@@ -54,7 +54,7 @@ impl ModuleFile {
         let path = directory.join(FILE);
         let wrong =
             |message: String| Failure::new(FailureKind::Files, format!("{}: {message}", path.display()));
-        match read_mapping(&path).map_err(wrong)? {
+        match read_strict_mapping(&path).map_err(wrong)? {
             None => Ok(Self::default()),
             Some(fields) => Self::of(&fields).map_err(wrong),
         }
@@ -268,6 +268,11 @@ mod tests {
             ("a: [b", "module.yaml: "),
             ("valuesLayout: top", "module.yaml: valuesLayout: should be root or section"),
             ("chart: web", "module.yaml: chart: should be a mapping"),
+            (
+                "chart: {repository: a, name: b, version: '1'}\nchart: {repository: c, name: b, version: '1'}",
+                "module.yaml: line 2, column 1: key \"chart\" is already set at line 1, remove one of them",
+            ),
+            ("chart: {name: a, name: b}", "key \"name\" is already set at line 1"),
             ("chart: {repo: a}", r#"chart: there is no key "repo"; did you mean repository?"#),
             ("chart: {versions: a}", r#"chart: there is no key "versions"; did you mean version?"#),
             ("chart: {repository: a, name: b}", "module.yaml: chart.version: should be a text"),

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use ::source::allow::AllowList;
+use ::source::chart_repository::location;
 use ::source::registry::reference::{RegistryUrl, is_registry};
 use ::source::template::SecretData;
-use ::source::url::{HttpUrl, IndexUrl, UrlError};
+use ::source::url::{HttpUrl, IndexUrl};
 use engine::{
     Digest, Failure, FetchedIndex, IndexRequest, ModuleName, Package, Pin, Pins, RepositoryAccess,
     ResolveRequest, ResolvedChart, StoreRequest, StoredPackage,
@@ -191,13 +192,12 @@ impl Repositories {
 
     /// Returns the URL of a repository, of a registry that of its server, with user and password if it has some.
     pub(super) async fn base(&self, repository: &RepositoryAccess) -> Result<HttpUrl, Stop> {
-        let rejected = |error: &UrlError| Stop::Rejected(format!("spec.url: {error}"));
         let url = if is_registry(&repository.url) {
             let registry = RegistryUrl::parse(&repository.url);
             registry.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?.server().clone()
         } else {
-            let url = HttpUrl::parse(&repository.url, self.options.allowed.protocols);
-            url.map_err(|error| rejected(&error))?
+            let url = location::repository(&repository.url, self.options.allowed.protocols);
+            url.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?
         };
         let allowed = self.options.allowed.check_index(&IndexUrl::Http(url.clone()));
         allowed.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?;

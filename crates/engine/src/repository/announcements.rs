@@ -92,7 +92,7 @@ pub(super) fn announce_repository(
     announce(cx, RepositoryKind::Repository, (name, &object.uid), (!is_synced, reason, message));
 }
 
-/// Announces that charts of an index are left out because of their names.
+/// Announces that charts or versions of an index are left out because of their names.
 pub(super) fn announce_left_out(
     cx: &mut Context,
     name: &Arc<str>,
@@ -101,7 +101,7 @@ pub(super) fn announce_left_out(
 ) {
     let names = left_out.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     let message = format!(
-        "Repository {name}: charts of its index are left out because of their names: {names}; at most 250 letters, digits, -, _ and . can be used, and no dot at the beginning"
+        "Repository {name}: of its index is left out, because of the names: {names}; names of charts have at most 250 letters, digits, -, _ and . and no dot at the beginning, versions at most 128"
     );
     announce(cx, RepositoryKind::Repository, (name, &object.uid), (true, "ChartsLeftOut", message));
 }

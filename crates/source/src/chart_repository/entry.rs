@@ -110,6 +110,12 @@ pub fn kept(entry: &Value) -> Option<(Version, Value)> {
     Some((parsed, Value::Object(kept)))
 }
 
+/// Returns the version of an entry that is one and can't be kept, since it is too long.
+pub fn too_long(entry: &Value) -> Option<String> {
+    let version = scalar(entry.as_object()?.get("version")?)?;
+    (version.len() > MAX_VERSION && Version::parse(&version).is_ok()).then_some(version)
+}
+
 fn texts(fields: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
     let text = |name: &&str| {
         let text = scalar(fields.get(*name)?).filter(|text| !text.is_empty() && text.len() <= MAX_TEXT)?;

@@ -8,7 +8,7 @@ use chart::semver::Version;
 use serde_json::Value;
 use values::yaml::{self, ListPart, YamlError};
 
-use super::entry::kept;
+use super::entry::{kept, too_long};
 use crate::index::{self, ENTRIES, is_html, is_name};
 
 /// The most memory that one entry of an index, and what is beside the entries, may take while it is read, in bytes.
@@ -53,6 +53,9 @@ pub enum IndexError {
     /// It has another structure.
     #[error("the index has no mapping of names to lists of versions at {0:?}: `helm repo index` writes one")]
     Structure(String),
+    /// Something is there twice. Helm refuses that, too: which of the two counts is anybody's guess.
+    #[error("the index has the key {0:?} twice: remove one of them")]
+    Twice(String),
     /// The versions of one chart take too much room.
     #[error("the versions of chart {0:?} take more than {most} MiB in the index", most = MAX_HELD_BYTES >> 20)]
     Memory(String),
@@ -82,7 +85,7 @@ pub struct ChartIndex {
     pub offered: usize,
     /// The names of the first of them in the order of the index, as what was meant instead of one that is not there.
     pub names: Vec<String>,
-    /// The first names of charts that can't be used, cut.
+    /// The first names of charts that can't be used, and versions behind the names of their charts that are too long; cut.
     pub left_out: BTreeSet<String>,
 }
 
@@ -161,6 +164,10 @@ struct Builder<'s, S> {
     names: Vec<String>,
     left_out: BTreeSet<String>,
     is_truncated: bool,
+    /// Whether the mapping of lists began.
+    has_begun: bool,
+    /// The names of the lists so far.
+    seen: BTreeSet<String>,
 }
 
 impl<'s, S: ListStore> Builder<'s, S> {
@@ -177,18 +184,23 @@ impl<'s, S: ListStore> Builder<'s, S> {
             names: Vec::new(),
             left_out: BTreeSet::new(),
             is_truncated: false,
+            has_begun: false,
+            seen: BTreeSet::new(),
         }
     }
 
     fn take(&mut self, part: ListPart) -> Result<(), IndexError> {
         match part {
-            ListPart::Lists => {
-                (self.charts, self.first, self.names) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
-                (self.name, self.versions, self.bytes) = (None, Vec::new(), 0);
-                (self.offered, self.is_truncated) = (0, false);
-                self.left_out.clear();
+            ListPart::Lists if self.has_begun => return Err(IndexError::Twice(ENTRIES.to_owned())),
+            ListPart::Lists => self.has_begun = true,
+            ListPart::List(name) => {
+                // So many are held as can be meant.
+                if is_name(&name, MAX_NAME) && self.seen.len() < MAX_NAMES && !self.seen.insert(name.clone())
+                {
+                    return Err(IndexError::Twice(name));
+                }
+                self.begin(name)?;
             }
-            ListPart::List(name) => self.begin(name)?,
             ListPart::Item(entry) => self.add(&entry)?,
         }
         Ok(())
@@ -210,13 +222,13 @@ impl<'s, S: ListStore> Builder<'s, S> {
         Ok(())
     }
 
-    /// Takes in that the versions of a chart come. Of two lists of one name, the later counts.
+    /// Takes in that the versions of a chart come. Of a list that is merged and one that stands there, the later counts.
     fn begin(&mut self, name: String) -> Result<(), IndexError> {
         self.put_aside()?;
         self.offered = self.offered.saturating_add(1);
         let is_usable = is_name(&name, MAX_NAME);
-        if !is_usable && self.left_out.len() < MAX_LEFT_OUT {
-            self.left_out.insert(name.chars().take(MAX_SHOWN).collect());
+        if !is_usable {
+            self.leave_out(&name);
         }
         if is_usable && self.names.len() < MAX_NAMES {
             self.names.push(name.clone());
@@ -239,10 +251,22 @@ impl<'s, S: ListStore> Builder<'s, S> {
         last != name
     }
 
+    fn leave_out(&mut self, what: &str) {
+        if self.left_out.len() < MAX_LEFT_OUT {
+            self.left_out.insert(what.chars().take(MAX_SHOWN).collect());
+        }
+    }
+
     /// Adds what the list of the chart holds next.
     fn add(&mut self, entry: &Value) -> Result<(), IndexError> {
         let Some(name) = &self.name else { return Ok(()) };
-        let Some((version, kept)) = kept(entry) else { return Ok(()) };
+        let Some((version, kept)) = kept(entry) else {
+            if let Some(version) = too_long(entry) {
+                let what = format!("{name} {version}");
+                self.leave_out(&what);
+            }
+            return Ok(());
+        };
         let json = kept.to_string().into_bytes().into_boxed_slice();
         self.bytes += json.len();
         if self.bytes > MAX_HELD_BYTES {
@@ -366,6 +390,14 @@ mod tests {
         assert_eq!(index.charts.keys().collect::<Vec<_>>(), [&longest]);
         let told: Vec<&str> = index.left_out.iter().map(String::as_str).collect();
         assert_eq!(told, ["../x", ".y", &longer[..MAX_SHOWN]]);
+        let text = format!(
+            "entries: {{a: [{{version: 1.0.0}}, {{version: 1.0.0-{}}}, {{version: x}}]}}",
+            "b".repeat(300)
+        );
+        let read_long = read(&text, first(10)).unwrap();
+        assert_eq!(versions(&read_long, "a"), ["1.0.0"]);
+        let told: Vec<&str> = read_long.0.left_out.iter().map(String::as_str).collect();
+        assert_eq!(told, [format!("a 1.0.0-{}", "b".repeat(MAX_SHOWN - 8))]);
         let many: Vec<String> = (0..=MAX_LEFT_OUT).map(|number| format!("/{number}: []")).collect();
         let (index, _) = read(&format!("entries: {{{}}}", many.join(", ")), first(10)).unwrap();
         assert_eq!(index.left_out.len(), MAX_LEFT_OUT);
@@ -383,8 +415,17 @@ mod tests {
     }
 
     #[test]
-    fn of_two_lists_of_one_name_the_later_counts() {
-        let text = "entries:\n  a: [{version: 1.0.0}]\n  a: [{version: 2.0.0}]\n";
+    fn what_is_there_twice_is_refused_whether_it_is_wanted_or_not() {
+        for (text, key) in [
+            ("entries: {a: [{version: 1.0.0}]}\nentries: {b: []}", "entries"),
+            ("entries:\n  a: [{version: 1.0.0}]\n  b: []\n  a: [{version: 2.0.0}]\n", "a"),
+        ] {
+            for wanted in [first(10), first(1), named(&["b"])] {
+                assert_eq!(read(text, wanted).unwrap_err(), IndexError::Twice(key.to_owned()));
+            }
+        }
+        // What is merged is no second one.
+        let text = "x: &x {a: [{version: 1.0.0}]}\nentries:\n  <<: *x\n  a: [{version: 2.0.0}]\n";
         assert_eq!(versions(&read(text, first(10)).unwrap(), "a"), ["2.0.0"]);
         let text = "x: &x [{version: 1.0.0}]\nentries: {a: *x, b: *x}\n";
         assert_eq!(versions(&read(text, named(&["b"])).unwrap(), "b"), ["1.0.0"]);
