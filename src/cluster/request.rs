@@ -202,6 +202,12 @@ impl Requests {
         self.send(Method::PUT, &path, Some("application/json"), bytes(object)).await
     }
 
+    /// Returns what would become of an object if this one replaced it. Nothing is changed.
+    pub(crate) async fn dry_run_replace(&self, path: &str, object: &Value) -> Result<Value, RequestError> {
+        let path = format!("{path}?fieldManager={MANAGER}&dryRun=All");
+        self.send(Method::PUT, &path, Some("application/json"), bytes(object)).await
+    }
+
     /// Changes an object.
     pub(crate) async fn patch(
         &self,

@@ -31,7 +31,8 @@ impl Helm {
             }
         }
         if module.package.is_some() {
-            for crd in self.charts.load(module).await?.chart.crds() {
+            let crds = self.charts.load(module).await?.chart.crds();
+            for crd in crds.into_iter().filter(|crd| !is_of_dependency(crd)) {
                 match self.ensure_text(&crd.path, &crd.file.text()).await {
                     Ok(found) => names.extend(found),
                     Err(error) => problems.push(error.to_string()),
@@ -47,6 +48,33 @@ impl Helm {
             self.discovery.refresh();
         }
         if problems.is_empty() { Ok(()) } else { Err(ReleaseError::Objects(problems)) }
+    }
+
+    /// Returns the CRDs that a package brings, with what there is of each, and what it would be then. Of charts below `charts/` only
+    /// those count that are not there: the others stay as they are.
+    pub(super) async fn crds_of_package(
+        &self,
+        module: &Arc<Module>,
+    ) -> Result<Vec<(String, Option<Value>, Value)>, ReleaseError> {
+        let mut crds = Vec::new();
+        for file in self.charts.load(module).await?.chart.crds() {
+            let wrong = |problem: String| ReleaseError::Crd { path: file.path.clone(), problem };
+            for (name, mut wanted) in documents(&file.file.text()).map_err(wrong)? {
+                label(&mut wanted, &self.settings.extra_labels);
+                let path = format!("{COLLECTION}/{name}");
+                let current = self.requests.get(&path).await?;
+                let replaced = match &current {
+                    Some(current) if !is_of_dependency(&file) => merged(current, &wanted),
+                    Some(_) | None => None,
+                };
+                let after = match replaced {
+                    Some(replaced) => Some(self.requests.dry_run_replace(&path, &replaced).await?),
+                    None => Some(wanted).filter(|_| current.is_none()),
+                };
+                crds.extend(after.map(|after| (name, current, after)));
+            }
+        }
+        Ok(crds)
     }
 
     async fn ensure_file(&self, directory: &str, file: &str) -> Result<Vec<String>, ReleaseError> {
@@ -74,9 +102,8 @@ impl Helm {
     ///
     /// A guest's chart brings none: they would be there for the whole cluster.
     pub(super) async fn create_crds_of_dependencies(&self, rendered: &Rendered) -> Result<(), ReleaseError> {
-        let is_of_dependency = |crd: &&CrdFile| crd.path.contains("/charts/");
         let mut names = Vec::new();
-        for crd in rendered.crds.iter().filter(is_of_dependency).filter(|_| self.guest.is_none()) {
+        for crd in rendered.crds.iter().filter(|crd| is_of_dependency(crd)).filter(|_| self.guest.is_none()) {
             let wrong = |problem: String| ReleaseError::Crd { path: crd.path.clone(), problem };
             let text = std::str::from_utf8(&crd.file.data).map_err(|error| wrong(error.to_string()))?;
             for (name, mut wanted) in documents(text).map_err(wrong)? {
@@ -119,6 +146,11 @@ impl Helm {
         }
         Ok(())
     }
+}
+
+/// Returns whether a file is one of a chart below `charts/`.
+fn is_of_dependency(crd: &CrdFile) -> bool {
+    crd.path.contains("/charts/")
 }
 
 /// Returns the CRDs of a file with their names.

@@ -37,12 +37,25 @@ impl Helm {
         values: serde_json::Map<String, Value>,
     ) -> Result<String, ReleaseError> {
         let rendered = self.render_module(module, values).await?;
-        let mut text = String::new();
+        let mut text = self.crd_differences(module).await?;
         for mut object in object::of_record(&rendered.manifest) {
             object::mark(&mut object.value, module.name.as_str(), &self.settings.namespace);
             text.push_str(&self.difference(&object, module.settings.apply).await?);
         }
         Ok(if text.is_empty() { NONE.to_owned() } else { text })
+    }
+
+    /// Returns how the CRDs in the cluster would change that the chart of a package brings.
+    async fn crd_differences(&self, module: &Arc<Module>) -> Result<String, ReleaseError> {
+        let mut text = String::new();
+        if module.package.is_none() {
+            return Ok(text);
+        }
+        for (name, before, after) in self.crds_of_package(module).await? {
+            let name = format!("CustomResourceDefinition/{name}");
+            text.push_str(&difference_of(&name, &before.map(shown).unwrap_or_default(), &shown(after)));
+        }
+        Ok(text)
     }
 
     async fn difference(&self, object: &Object, mode: ApplyMode) -> Result<String, ReleaseError> {
@@ -64,20 +77,24 @@ impl Helm {
                 self.requests.dry_run_apply(&path, request::MANAGER, &applied).await?
             }
         };
-        let (before, after) = (before.map(shown).unwrap_or_default(), shown(after));
-        let mut text = String::new();
-        if before != after {
-            let diff = TextDiff::from_lines(&before, &after);
-            let _ = write!(
-                text,
-                "{}",
-                diff.unified_diff()
-                    .context_radius(3)
-                    .header(&format!("live/{name}"), &format!("rendered/{name}"))
-            );
-        }
-        Ok(text)
+        Ok(difference_of(&name, &before.map(shown).unwrap_or_default(), &shown(after)))
     }
+}
+
+/// Returns how two texts differ; an empty text if they don't.
+fn difference_of(name: &str, before: &str, after: &str) -> String {
+    let mut text = String::new();
+    if before != after {
+        let diff = TextDiff::from_lines(before, after);
+        let _ = write!(
+            text,
+            "{}",
+            diff.unified_diff()
+                .context_radius(3)
+                .header(&format!("live/{name}"), &format!("rendered/{name}"))
+        );
+    }
+    text
 }
 
 /// Returns an object as YAML without what changes by itself.

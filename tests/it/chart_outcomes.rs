@@ -213,6 +213,54 @@ async fn the_crds_of_a_chart_in_an_archive_are_there_before_its_objects() {
     operator.stop().await;
 }
 
+async fn a_plan_shows_the_crds_that_a_version_brings() {
+    let world = World::new().await;
+    let crd = |plural: &str, more: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {plural}.example.io}}\nspec:\n  group: example.io\n  scope: Namespaced\n  names: {{kind: {plural}, plural: {plural}, singular: {plural}}}\n  versions:\n  - {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object{more}}}}}}}\n"
+        )
+    };
+    let (old, new) = (crd("bolts", ""), crd("bolts", ", properties: {size: {type: integer}}"));
+    let nuts = crd("nuts", "");
+    let packed = |version: &'static str, bolts: &str, more: &[(&str, &[u8])]| {
+        let files = [&[("crds/bolts.yaml", bolts.as_bytes())], more].concat();
+        ("gadget", version, chart("gadget", version, "", &files))
+    };
+    world.write_module("gadget", "1.0.0");
+    world.publish(
+        "",
+        &[packed("1.0.0", &old, &[]), packed("1.1.0", &new, &[("crds/nuts.yaml", nuts.as_bytes())])],
+    );
+    let operator = world.start().await;
+    world.apply("Repository", "corp", corp(&world, &json!([]))).await;
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let bolts = format!("{crds}/bolts.example.io");
+    server::until_asked("the first", async || get(&world.cluster.server, &bolts).await.is_some()).await;
+    world.synced("Chart", "module-cache").await;
+    let before = get(&world.cluster.server, &bolts).await;
+    let plan =
+        |version: &str| ask_socket(&world.cluster, &format!("/chart/plan?name=cache&version={version}"));
+    let same = tokio::task::block_in_place(|| plan("1.0.0"));
+    assert!(same.ends_with("No diff found"), "{same}");
+    let other = tokio::task::block_in_place(|| plan("1.1.0"));
+    assert!(!other.contains("listKind"), "what the API server fills in is no difference: {other}");
+    for part in [
+        "--- live/CustomResourceDefinition/bolts.example.io",
+        "+          size:",
+        "+++ rendered/CustomResourceDefinition/nuts.example.io",
+        "+  name: nuts.example.io",
+    ] {
+        assert!(other.contains(part), "{part}: {other}");
+    }
+    assert_eq!(get(&world.cluster.server, &bolts).await, before);
+    assert_eq!(
+        get(&world.cluster.server, &format!("{crds}/nuts.example.io")).await,
+        None,
+        "nothing is written"
+    );
+    operator.stop().await;
+}
+
 async fn b06_one_bad_constraint_hinders_no_good_one() {
     let world = World::new().await;
     world.publish("", &[("alpha", "0.1.0", alpha("0.1.0")), ("alpha", "0.2.0", alpha("0.2.0"))]);
@@ -384,6 +432,7 @@ scenarios! {
     b09_archives_that_are_too_much_are_refused_and_leave_nothing,
     b11_charts_are_made_for_what_is_switched_on_by_conditions_tags_and_aliases,
     the_crds_of_a_chart_in_an_archive_are_there_before_its_objects,
+    a_plan_shows_the_crds_that_a_version_brings,
     b06_one_bad_constraint_hinders_no_good_one,
     an_archive_that_several_charts_want_is_fetched_once,
     b16_charts_with_long_names_are_kept_and_those_that_say_something_else_are_told,
