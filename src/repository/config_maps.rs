@@ -88,12 +88,16 @@ impl Wanted {
         [legal::object(&self.name), legal::told_apart(&self.name, &identity)]
     }
 
-    /// Returns whether a map is about the same as this one.
+    /// Returns whether a map is about the same as this one. What somebody took away from a map of ours says nothing.
     fn is_about(&self, map: &ConfigMap) -> bool {
         let annotations = map.metadata.annotations.as_ref();
-        [OF_REPOSITORY, OF_CHART, OF_VERSION]
-            .iter()
-            .all(|name| annotations.and_then(|all| all.get(*name)) == self.annotations.get(*name))
+        let labels = map.metadata.labels.as_ref();
+        let is_ours =
+            labels.is_some_and(|labels| [TYPE, PACKAGE].iter().any(|name| labels.contains_key(*name)));
+        [OF_REPOSITORY, OF_CHART, OF_VERSION].iter().all(|name| {
+            let said = annotations.and_then(|all| all.get(*name));
+            said == self.annotations.get(*name) || (said.is_none() && is_ours)
+        })
     }
 
     fn has_data_of(&self, map: &ConfigMap) -> bool {

@@ -11,7 +11,7 @@ use engine::{
 use serde_json::Value;
 
 use super::config_maps::VERSIONS;
-use super::package::question;
+use super::package::{as_ours, question};
 use super::repositories::Repositories;
 use super::stop::{Stop, blocking};
 
@@ -155,12 +155,10 @@ impl Repositories {
 }
 
 fn package(repository: &str, chart: &str, version: &str, digest: &Digest) -> Result<Package, Stop> {
-    let digest = digest.to_string().parse();
-    let defect = |error: engine::NotADigest| Stop::Failed(Failure::of(FailureKind::Bug, &error));
     Ok(Package {
         repository: repository.into(),
         chart: chart.into(),
         version: version.into(),
-        digest: digest.map_err(defect)?,
+        digest: as_ours(digest)?,
     })
 }

@@ -3,21 +3,30 @@
 //! What the operator itself removes is reported as well: the engine knows what is wanted.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use engine::hook::WatchEvent;
 use engine::{ChartConfigMap, Event};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Client;
+use objects::legal;
 use serde::Deserialize;
 
 use super::config_maps::{
-    ConfigMaps, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, TYPE, is_as_written,
+    CHART, CONTENT, ConfigMaps, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, REPO, TYPE,
+    is_as_written,
 };
+use super::package::short;
 use super::verified::Verified;
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;
 use crate::cluster::watch::{Reflector, Update, WatchError};
 use crate::driver::Inbox;
+
+/// How the names of labels and annotations begin that are ours.
+const OURS: &str = "addon-operator.io/";
+const OF_KINDS: &str = "yaho.soer3n.dev/";
 
 /// Watches the maps of one namespace.
 #[derive(Clone)]
@@ -42,7 +51,9 @@ struct HeadMeta {
     uid: String,
     #[serde(default)]
     resource_version: String,
+    labels: Option<BTreeMap<String, String>>,
     annotations: Option<BTreeMap<String, String>>,
+    owner_references: Option<Vec<OwnerReference>>,
 }
 
 /// A map as it was seen last.
@@ -50,6 +61,12 @@ struct Seen {
     uid: String,
     version: String,
     map: ChartConfigMap,
+    /// What its labels and annotations come to that are ours, as they were when they were as they have to be.
+    described: u64,
+    /// Those that it belongs to, without the map of pins: that comes and goes with what modules want.
+    owners: Vec<String>,
+    /// Whether it belongs to nobody.
+    is_ownerless: bool,
 }
 
 /// The maps that one watch has seen, by their names.
@@ -150,15 +167,80 @@ impl SeenMaps {
     }
 
     fn see(&mut self, head: Head, suspicion: &mut Suspicion) {
-        let Some(map) = head.kept() else { return };
+        let Some(map) = head.kept() else {
+            // Somebody may have taken away what says that it is ours.
+            suspicion.lost.extend(self.0.remove(&head.metadata.name).map(|before| before.map));
+            return;
+        };
+        let (described, is_described) = (head.metadata.described(), head.metadata.is_described());
+        let owners = head.metadata.owner_references.unwrap_or_default();
+        let is_ownerless = owners.is_empty();
+        let owners =
+            owners.into_iter().filter(|owner| owner.kind != "ConfigMap").map(|owner| owner.uid).collect();
         let HeadMeta { name, uid, resource_version: version, .. } = head.metadata;
         let is_list = map.version.is_none();
-        let before = self.0.insert(name.clone(), Seen { uid: uid.clone(), version: version.clone(), map });
-        match before {
-            Some(before) if before.uid != uid => suspicion.lost.push(before.map),
-            Some(before) if is_list && before.version != version => suspicion.written.push((name, version)),
-            Some(_) | None => {}
+        let mut seen = Seen { uid, version, map, described, owners, is_ownerless };
+        let Some(before) = self.0.remove(&name) else { return drop(self.0.insert(name, seen)) };
+        if before.uid != seen.uid {
+            suspicion.lost.push(before.map);
+        } else if before.is_changed_to(&seen) {
+            suspicion.lost.push(before.map.clone());
+            if !is_described {
+                // What is put right is what it was.
+                (seen.described, seen.map) = (before.described, before.map);
+            }
+        } else if is_list && before.version != seen.version {
+            suspicion.written.push((name.clone(), seen.version.clone()));
         }
+        self.0.insert(name, seen);
+    }
+}
+
+impl Seen {
+    /// Returns whether somebody may have changed what is written about the map, or to whom it belongs.
+    ///
+    /// Who owned it may be gone: then nobody wants it to be written back.
+    fn is_changed_to(&self, now: &Self) -> bool {
+        let has_lost_owner = self.owners.iter().any(|owner| !now.owners.contains(owner));
+        self.described != now.described || has_lost_owner || (now.is_ownerless && !self.is_ownerless)
+    }
+}
+
+impl HeadMeta {
+    fn label(&self, name: &str) -> Option<&str> {
+        self.labels.as_ref()?.get(name).map(String::as_str)
+    }
+
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// Returns a number for the labels and annotations that are ours, without what changes with the content.
+    fn described(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let is_ours = |name: &str| name != CONTENT && (name.starts_with(OURS) || name.starts_with(OF_KINDS));
+        for entry in self.labels.iter().chain(&self.annotations).flatten().filter(|(name, _)| is_ours(name)) {
+            entry.hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// Returns whether labels and annotations go together.
+    fn is_described(&self) -> bool {
+        if let Some(label) = self.label(PACKAGE) {
+            return self
+                .annotation(DIGEST)
+                .and_then(|digest| digest.split_once(':'))
+                .is_some_and(|(_, hex)| short(hex) == label);
+        }
+        let of = match self.annotation(OF_VERSION) {
+            Some(version) => self.annotation(OF_CHART).map(|chart| format!("{chart}-{version}")),
+            None => self.annotation(OF_CHART).map(str::to_owned),
+        };
+        let is = |label: &str, of: Option<&str>| {
+            of.is_some_and(|of| self.label(label) == Some(&*legal::label(of)))
+        };
+        is(CHART, of.as_deref()) && is(REPO, self.annotation(OF_REPOSITORY))
     }
 }
 
@@ -206,6 +288,64 @@ mod tests {
         let listed = seen.compare(vec![head("b", "4", 6, Some("0.2"))]);
         assert_eq!(lost(&listed), [Some("0.2"), Some("0.3")]);
         assert!(seen.compare(vec![head("b", "4", 6, Some("0.2"))]).lost.is_empty());
+    }
+
+    /// Returns a part of a package, which `change` changes.
+    fn part(write: u32, change: impl FnOnce(&mut serde_json::Value)) -> Head {
+        let digest = format!("sha256:{}", "ab".repeat(32));
+        let mut metadata = json!({
+            "name": "p", "uid": "1", "resourceVersion": write.to_string(),
+            "labels": {PACKAGE: "ab".repeat(20)},
+            "annotations": {OF_REPOSITORY: "corp", OF_CHART: "alpha", OF_VERSION: "1", DIGEST: digest},
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Chart", "name": "c", "uid": "c"},
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "pins", "uid": "pins"},
+            ],
+        });
+        change(&mut metadata);
+        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_about_a_map_and_to_whom_it_belongs_is_looked_after() {
+        let change = |field: &'static str, value: serde_json::Value| {
+            move |metadata: &mut serde_json::Value| *metadata.pointer_mut(field).unwrap() = value
+        };
+        let drop_owner = |place: usize| {
+            move |metadata: &mut serde_json::Value| {
+                metadata["ownerReferences"].as_array_mut().unwrap().remove(place);
+            }
+        };
+        let no_owners = |metadata: &mut serde_json::Value| metadata["ownerReferences"] = json!(null);
+        let no_repository = |metadata: &mut serde_json::Value| {
+            drop(metadata["annotations"].as_object_mut().unwrap().remove(OF_REPOSITORY));
+        };
+        let other = |metadata: &mut serde_json::Value| metadata["labels"]["theirs"] = json!("x");
+        let cases: [(&str, Head, bool); 8] = [
+            ("a label", part(2, change("/labels/addon-operator.io~1package", json!("x"))), true),
+            (
+                "an annotation",
+                part(2, change("/annotations/addon-operator.io~1digest", json!("sha256:00"))),
+                true,
+            ),
+            ("what it is about", part(2, no_repository), true),
+            ("an owner", part(2, drop_owner(0)), true),
+            ("all owners", part(2, no_owners), true),
+            ("the map of pins", part(2, drop_owner(1)), false),
+            ("a label of somebody else", part(2, other), false),
+            ("nothing", part(2, |_| ()), false),
+        ];
+        for (what, changed, is_lost) in cases {
+            let mut seen = SeenMaps::default();
+            seen.apply(WatchEvent::Added, part(1, |_| ()));
+            let told = seen.apply(WatchEvent::Modified, changed);
+            assert_eq!(lost(&told), vec![Some("1"); usize::from(is_lost)], "{what}");
+            assert_eq!(
+                lost(&seen.apply(WatchEvent::Modified, part(3, |_| ()))),
+                [None; 0],
+                "{what}: it is right again"
+            );
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::config_maps::{
     CHART, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, REPO, SUBNAME, TYPE, Wanted, owner,
 };
 use super::index::fetching;
+use super::pins::is_held;
 use super::repositories::Repositories;
 use super::stop::{Stop, blocking};
 use crate::remote::http::{Answer, Get};
@@ -109,14 +110,16 @@ impl Repositories {
             self.set_aside(request, &before).await?;
         }
         let parts = parts(request, &bytes, &digest);
-        let mut is_written = false;
+        let mut may_be_pinned = false;
         for part in &parts {
             let known = self.maps.find(part).await?;
-            is_written |= self.maps.ensure(part, known.as_ref()).await?.0;
+            may_be_pinned |= !known.as_ref().is_some_and(is_held);
+            self.maps.ensure(part, known.as_ref()).await?;
         }
         // A part that was lost and is there again belongs to the pins as before.
-        if is_written && let Some((name, uid)) = self.pins_of(&digest).await? {
-            self.hold(&name, &uid, digest.hex()).await?;
+        let package = package(request, &digest)?;
+        if may_be_pinned && let Some((name, uid)) = self.pins_of(&package).await? {
+            self.hold(&name, &uid, &package).await?;
         }
         if request.replaces {
             self.drop_parts_after(request, parts.len(), &digest).await?;
@@ -126,11 +129,9 @@ impl Repositories {
             let known = self.maps.find(&wanted).await?;
             self.maps.ensure(&wanted, known.as_ref()).await?;
         }
-        let as_ours = |digest: &Digest| digest.to_string().parse();
-        let defect = |error: engine::NotADigest| Stop::Failed(Failure::of(FailureKind::Bug, &error));
         Ok(Some(StoredPackage {
-            digest: as_ours(&digest).map_err(defect)?,
-            republished: republished.as_ref().map(as_ours).transpose().map_err(defect)?,
+            digest: package.digest,
+            republished: republished.as_ref().map(as_ours).transpose()?,
             differs: differs(request, &chart),
             dependencies: dependencies(chart),
         }))
@@ -150,6 +151,28 @@ impl Repositories {
 
     /// Returns the archive of a version that is kept, if all of it is there.
     pub(super) async fn kept(&self, request: &StoreRequest) -> Result<Option<(Vec<u8>, Digest)>, Stop> {
+        match self.kept_as_written(request).await? {
+            None if request.known.is_some() => self.kept_as_known(request).await,
+            kept => Ok(kept),
+        }
+    }
+
+    /// Returns the archive that is known to be kept, if the parts have it, whatever is written about them.
+    async fn kept_as_known(&self, request: &StoreRequest) -> Result<Option<(Vec<u8>, Digest)>, Stop> {
+        let mut bytes = Vec::new();
+        for number in 1..=MOST_PARTS {
+            let Some(map) = self.maps.find(&part(request, number, BTreeMap::new(), &[])).await? else {
+                break;
+            };
+            bytes.extend_from_slice(&read_part(map).0);
+        }
+        let found = Digest::of(&bytes);
+        let is_known = request.known.as_ref().is_some_and(|known| known.as_str() == found.to_string());
+        Ok(is_known.then_some((bytes, found)))
+    }
+
+    /// Returns the archive that the parts say they have.
+    async fn kept_as_written(&self, request: &StoreRequest) -> Result<Option<(Vec<u8>, Digest)>, Stop> {
         let mut bytes = Vec::new();
         let (mut number, mut count, mut digest) = (0, 1, None);
         while number < count {
@@ -171,7 +194,7 @@ impl Repositories {
 
     /// Keeps an archive that is replaced by another one for those modules that stay with it.
     async fn set_aside(&self, request: &StoreRequest, digest: &Digest) -> Result<(), Stop> {
-        let Some((name, uid)) = self.pins_of(digest).await? else { return Ok(()) };
+        let Some((name, uid)) = self.pins_of(&package(request, digest)?).await? else { return Ok(()) };
         let mut number = 0;
         while let Some(map) = self.maps.find(&part(request, number + 1, BTreeMap::new(), &[])).await? {
             number += 1;
@@ -285,6 +308,22 @@ impl Repositories {
         let mut whole = whole.filter(is_it);
         whole.next().ok_or_else(|| lost("is not whole: somebody removed or changed a part"))
     }
+}
+
+/// Returns the package that a version has with the archive of this digest.
+fn package(request: &StoreRequest, digest: &Digest) -> Result<Package, Stop> {
+    Ok(Package {
+        repository: Arc::clone(&request.repository.name),
+        chart: Arc::clone(&request.chart),
+        version: Arc::clone(&request.version.version),
+        digest: as_ours(digest)?,
+    })
+}
+
+/// Returns a digest as the engine has it.
+pub(super) fn as_ours(digest: &Digest) -> Result<engine::Digest, Stop> {
+    let defect = |error: engine::NotADigest| Stop::Failed(Failure::of(FailureKind::Bug, &error));
+    digest.to_string().parse().map_err(defect)
 }
 
 fn read_part(map: ConfigMap) -> (Vec<u8>, usize, Option<String>) {

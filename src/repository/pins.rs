@@ -1,12 +1,12 @@
 //! Which packages modules stay with: one `ConfigMap`, which owns the packages that it names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use engine::{Digest, Failure, FailureKind, ModuleName, Package, Pin, Pins};
+use engine::{Failure, FailureKind, ModuleName, Package, Pin, Pins};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
-use super::config_maps::{DIGEST, PACKAGE, owner};
+use super::config_maps::{DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, owner};
 use super::package::short;
 use super::repositories::Repositories;
 use super::stop::Stop;
@@ -19,11 +19,27 @@ fn failed(stop: Stop) -> Failure {
 }
 
 /// Returns the packages that stay.
-fn digests(data: &BTreeMap<String, String>) -> BTreeSet<Digest> {
+fn pinned(data: &BTreeMap<String, String>) -> Vec<Package> {
     let pins = data.values().filter_map(|text| serde_json::from_str::<Pin>(text).ok());
-    pins.flat_map(|pin| std::iter::once(pin.package).chain(pin.previous))
-        .map(|package| package.digest)
-        .collect()
+    pins.flat_map(|pin| std::iter::once(pin.package).chain(pin.previous)).collect()
+}
+
+/// Returns whether a map is a part of a package. The same archive may be kept for other Repositories and versions, too.
+///
+/// What somebody took away from it says nothing.
+fn is_part(metadata: &ObjectMeta, package: &Package) -> bool {
+    let said = |name: &str| metadata.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str);
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(PACKAGE));
+    let about =
+        [(OF_REPOSITORY, &package.repository), (OF_CHART, &package.chart), (OF_VERSION, &package.version)];
+    let is_about = about.iter().all(|(name, wanted)| said(name).is_none_or(|said| *said == ***wanted));
+    let is_label = label.is_some_and(|label| *label == short(package.digest.hex()));
+    is_about && (is_label || said(DIGEST) == Some(package.digest.as_str()))
+}
+
+/// Returns whether a map belongs to a map of pins.
+pub(super) fn is_held(map: &ConfigMap) -> bool {
+    map.metadata.owner_references.iter().flatten().any(|owner| owner.kind == "ConfigMap")
 }
 
 impl Repositories {
@@ -45,15 +61,11 @@ impl Repositories {
         Ok(pins)
     }
 
-    /// Returns the name and the identity of the map of pins, if one of them names this archive.
-    pub(super) async fn pins_of(
-        &self,
-        digest: &::source::digest::Digest,
-    ) -> Result<Option<(String, String)>, Stop> {
+    /// Returns the name and the identity of the map of pins, if one of them names this package.
+    pub(super) async fn pins_of(&self, package: &Package) -> Result<Option<(String, String)>, Stop> {
         let name = self.pins_name();
         let Some(map) = self.maps.get(&name).await? else { return Ok(None) };
-        let text = digest.to_string();
-        let is_pinned = digests(&map.data.unwrap_or_default()).iter().any(|pinned| pinned.as_str() == text);
+        let is_pinned = pinned(&map.data.unwrap_or_default()).contains(package);
         Ok(is_pinned.then(|| (name, map.metadata.uid.unwrap_or_default())))
     }
 
@@ -74,7 +86,7 @@ impl Repositories {
         let mut data = map.data.clone().unwrap_or_default();
         match pin {
             Some(pin) => {
-                let held = self.hold(&name, &uid, pin.package.digest.hex()).await.map_err(failed)?;
+                let held = self.hold(&name, &uid, &pin.package).await.map_err(failed)?;
                 let before =
                     data.get(module.as_str()).and_then(|text| serde_json::from_str::<Pin>(text).ok());
                 if held == 0 && before.is_none_or(|before| before.package.digest != pin.package.digest) {
@@ -89,17 +101,17 @@ impl Repositories {
             }
             None => drop(data.remove(module.as_str())),
         }
-        let stays = digests(&data);
+        let stays = pinned(&data);
         let map = ConfigMap { data: Some(data), ..map };
         self.maps.put(&map).await.map_err(failed)?;
         self.let_go(&uid, &stays).await.map_err(failed)
     }
 
-    /// Makes the parts of a package, whose digest is this one in hexadecimal, belong to the map of pins. Returns how many there
-    /// are.
-    pub(super) async fn hold(&self, name: &str, uid: &str, digest: &str) -> Result<usize, Stop> {
+    /// Makes the parts of a package belong to the map of pins. Returns how many there are.
+    pub(super) async fn hold(&self, name: &str, uid: &str, package: &Package) -> Result<usize, Stop> {
         let own = owner("ConfigMap", "v1", name, uid);
-        let parts = self.maps.metadata(&format!("{PACKAGE}={}", short(digest))).await?;
+        let parts = self.maps.metadata(&format!("{PACKAGE}={}", short(package.digest.hex()))).await?;
+        let parts: Vec<_> = parts.into_iter().filter(|part| is_part(&part.metadata, package)).collect();
         let count = parts.len();
         for part in parts {
             let metadata = part.metadata;
@@ -120,12 +132,11 @@ impl Repositories {
     }
 
     /// Gives up the packages that no pin names. One that nobody else owns goes.
-    async fn let_go(&self, uid: &str, stays: &BTreeSet<Digest>) -> Result<(), Stop> {
+    async fn let_go(&self, uid: &str, stays: &[Package]) -> Result<(), Stop> {
         for part in self.maps.metadata(PACKAGE).await? {
             let metadata = part.metadata;
+            let is_pinned = stays.iter().any(|stays| is_part(&metadata, stays));
             let mut owners = metadata.owner_references.unwrap_or_default();
-            let digest = metadata.annotations.unwrap_or_default().remove(DIGEST).unwrap_or_default();
-            let is_pinned = stays.iter().any(|stays| stays.as_str() == digest);
             if is_pinned || !owners.iter().any(|owner| owner.uid == uid) {
                 continue;
             }

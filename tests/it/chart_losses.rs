@@ -30,16 +30,71 @@ async fn remove(world: &World, name: &str) {
     ok(&world.cluster.server, Method::DELETE, &format!("{MAPS}/{name}"), &Value::Null).await;
 }
 
+/// Returns the names of the objects that own a map, sorted.
+fn owners(map: &Value) -> Vec<String> {
+    let owners = map["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+    let mut names: Vec<String> =
+        owners.iter().map(|owner| owner["name"].as_str().unwrap_or_default().to_owned()).collect();
+    names.sort();
+    names
+}
+
+async fn what_is_written_about_a_map_and_to_whom_it_belongs_is_put_right_at_once() {
+    let world = World::new().await;
+    let operator = installed(&world).await;
+    world.cluster.settled(PACKAGE, |map| owners(map) == ["addon-operator-charts", "module-cache"]).await;
+    world.repository.asked();
+    for (name, edit) in [
+        ("helm-tmpl-corp-alpha-0.1.0", json!({"labels": {"yaho.soer3n.dev/chart": null}})),
+        ("helm-default-corp-alpha-0.1.0", json!({"labels": {"yaho.soer3n.dev/repo": "other"}})),
+        ("helm-corp-alpha-index", json!({"labels": {"yaho.soer3n.dev/repo": "other"}})),
+        ("helm-corp-alpha-index", json!({"ownerReferences": null})),
+        ("helm-crds-corp-alpha-0.1.0", json!({"ownerReferences": null})),
+        (PACKAGE, json!({"annotations": {"addon-operator.io/digest": "sha256:00"}})),
+        (
+            PACKAGE,
+            json!({"annotations": {"addon-operator.io/parts": "7", "addon-operator.io/repository": null}}),
+        ),
+        (PACKAGE, json!({"labels": {"addon-operator.io/package": "0"}})),
+        (PACKAGE, json!({"ownerReferences": null})),
+    ] {
+        let before = world.map(name).await.unwrap();
+        ok(&world.cluster.server, Method::PATCH, &format!("{MAPS}/{name}"), &json!({"metadata": edit})).await;
+        let is_right = |map: &Value| {
+            let is_same = |field: &str| map["metadata"][field] == before["metadata"][field];
+            is_same("labels") && is_same("annotations") && is_same("uid") && owners(map) == owners(&before)
+        };
+        world.cluster.settled(name, is_right).await;
+    }
+    let asked = world.repository.asked();
+    assert!(
+        !asked.iter().any(|(path, _)| path.contains(".tgz")),
+        "the bytes were there all the time: {asked:?}"
+    );
+    operator.stop().await;
+}
+
+async fn b14_the_same_archive_from_another_repository_goes_with_that() {
+    let world = World::new().await;
+    world.publish("", &[("alpha", "0.1.0", alpha("0.1.0"))]);
+    let operator = world.start().await;
+    let charts = json!([{"name": "alpha", "versions": ["0.1.0"]}]);
+    let spec = json!({"name": "other", "url": world.repository.url(""), "charts": charts});
+    world.apply("Repository", "other", spec).await;
+    world.synced("Chart", "alpha-other").await;
+    operator.stop().await;
+    let operator = installed(&world).await;
+    world.cluster.settled(PACKAGE, |map| owners(map) == ["addon-operator-charts", "module-cache"]).await;
+    assert_eq!(owners(&world.map("helm-pkg-other-alpha-0.1.0-1").await.unwrap()), ["alpha-other"]);
+    world.delete("Repository", "other").await;
+    world.cluster.settled("helm-pkg-other-alpha-0.1.0-1", Value::is_null).await;
+    assert!(world.map(PACKAGE).await.is_some());
+    operator.stop().await;
+}
+
 async fn what_somebody_removes_or_replaces_is_written_again_at_once() {
     let world = World::new().await;
     let operator = installed(&world).await;
-    let owners = |map: &Value| {
-        let owners = map["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
-        let mut names: Vec<String> =
-            owners.iter().map(|owner| owner["name"].as_str().unwrap_or_default().to_owned()).collect();
-        names.sort();
-        names
-    };
     let pinned = |map: &Value| owners(map) == ["addon-operator-charts", "module-cache"];
     world.cluster.settled(PACKAGE, pinned).await;
     let before = world.map(PACKAGE).await.unwrap();
@@ -134,6 +189,8 @@ async fn b17_what_was_published_again_takes_the_place_of_nothing_that_is_lost() 
 }
 
 scenarios! {
+    what_is_written_about_a_map_and_to_whom_it_belongs_is_put_right_at_once,
+    b14_the_same_archive_from_another_repository_goes_with_that,
     b17_what_was_published_again_takes_the_place_of_nothing_that_is_lost,
     what_somebody_removes_or_replaces_is_written_again_at_once,
     a_module_whose_package_can_not_be_had_is_held_alone,
