@@ -11,6 +11,7 @@
 //! - [`json_schema`] checks values against schemas of charts and plans.
 //! - [`preset`] picks one of several sets of values for a section.
 //! - [`schema`] completes and validates sections.
+//! - [`unique`] reads JSON in which no key occurs twice.
 
 pub mod checksum;
 mod document;
@@ -23,6 +24,7 @@ pub mod patch;
 pub mod preset;
 pub mod schema;
 mod section;
+pub mod unique;
 pub mod yaml;
 
 pub use checksum::Checksum;

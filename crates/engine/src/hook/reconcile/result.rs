@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 use values::json_type;
 
@@ -78,6 +79,9 @@ pub enum ResultError {
         /// How many there may be.
         most: usize,
     },
+    /// A key occurs more than once.
+    #[error("{0}; write each key once")]
+    Repeated(String),
     /// It has a key that nobody knows.
     #[error("{0}: unknown key; known are children, status, conditions, requeueAfter and finalized")]
     Unknown(String),
@@ -108,8 +112,10 @@ pub fn parse(text: &[u8]) -> Result<ReconcileResult, ResultError> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(ReconcileResult::default());
     }
-    let value: Value =
-        serde_json::from_slice(text).map_err(|error| ResultError::Syntax(error.to_string()))?;
+    let value = values::unique::from_json(text).map_err(|error| match error.classify() {
+        Category::Data => ResultError::Repeated(error.to_string()),
+        Category::Eof | Category::Io | Category::Syntax => ResultError::Syntax(error.to_string()),
+    })?;
     let Value::Object(fields) = value else { return Err(shape("the result", "an object", &value)) };
     let mut result = ReconcileResult::default();
     for (key, value) in fields {
@@ -185,8 +191,13 @@ fn conditions(place: &'static str, value: &Value) -> Result<Vec<Condition>, Resu
         let needed = |field: &str, expected| {
             text(field)?.ok_or_else(|| shape(&format!("{place}[{index}].{field}"), expected, &Value::Null))
         };
+        let kind = needed("type", "a text")?;
+        if kind.is_empty() {
+            let place = format!("{place}[{index}].type");
+            return Err(ResultError::Shape { place, expected: "a name", found: "an empty text".to_owned() });
+        }
         let condition = Condition {
-            kind: needed("type", "a text")?,
+            kind,
             status: needed("status", "True, False or Unknown")?,
             reason: text("reason")?,
             message: text("message")?,
@@ -268,6 +279,7 @@ mod tests {
                 child(json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "labels": 1}})),
                 "children[0].metadata.labels: ",
             ),
+            (json!({"conditions": [{"type": "", "status": "True"}]}), "conditions[0].type: expected a name"),
             (json!({"conditions": [{"type": "A", "status": true}]}), "conditions[0].status: expected a text"),
             (
                 json!({"conditions": [{"type": "A", "status": "true"}]}),
@@ -288,6 +300,12 @@ mod tests {
             assert!(text.starts_with(expected), "{text}");
         }
         assert!(parse(b"{").unwrap_err().to_string().starts_with("it is no JSON"));
+        assert!(parse(b"{} {}").unwrap_err().to_string().starts_with("it is no JSON"));
+        let twice = br#"{"status": {"a": 1}, "status": {"b": 2}}"#;
+        assert_eq!(
+            parse(twice).unwrap_err().to_string(),
+            "key \"status\" occurs twice at line 1 column 29; write each key once"
+        );
     }
 
     #[test]
