@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use addon_operator::app;
-use apiserver::{ApiServer, FaultPlan};
+use apiserver::ApiServer;
 use http::Method;
 use kube::Api;
 use kube::api::{ListParams, WatchEvent, WatchParams};
@@ -336,42 +336,6 @@ async fn the_hooks_count_clusters_and_machines_in_metrics() {
             .collect();
         assert!(begun.elapsed() < DEADLINE, "{ours:#?}");
     }
-    operator.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_lives_and_goes_when_every_fourth_write_is_refused() {
-    let world = World::new().await;
-    world.cluster.server.faults().clear();
-    for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
-        for number in 1..=60 {
-            world
-                .cluster
-                .server
-                .faults()
-                .add(FaultPlan::on(method.clone(), "/apis/*").nth(4 * number).fail(500));
-        }
-    }
-    let operator = world.cluster.start(&[]).await;
-    world.kinds().await;
-    let begun = Instant::now();
-    // What a person writes may be refused as well.
-    let object = json!({
-        "apiVersion": "hypershift.openshift.io/v1alpha1", "kind": "HostedCluster", "metadata": {"name": "demo", "namespace": "clusters"},
-        "spec": {"release": {"image": "registry.local/release:1.0"}, "initialComputeReplicas": 1, "infraID": "demo"},
-    });
-    while crate::support::server::send(&world.cluster.server, Method::POST, CLUSTERS, &object).await.0 >= 300
-    {
-        assert!(begun.elapsed() < DEADLINE);
-    }
-    world.ready("demo").await;
-    let path = format!("{CLUSTERS}/demo");
-    while crate::support::server::send(&world.cluster.server, Method::DELETE, &path, &Value::Null).await.0
-        >= 300
-    {
-        assert!(begun.elapsed() < DEADLINE);
-    }
-    world.gone("demo").await;
     operator.stop().await;
 }
 

@@ -52,6 +52,8 @@ mod example_figures;
 mod example_kills;
 mod example_orders;
 mod example_reasons;
+mod example_refusals;
+mod example_rest;
 mod example_restarts;
 mod example_rights;
 mod examples;

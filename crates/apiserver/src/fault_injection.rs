@@ -3,6 +3,7 @@
 //! ```text
 //! server.faults().add(FaultPlan::on(Method::PATCH, "/api/v1/namespaces/*/configmaps/*").nth(3).fail(500));
 //! server.faults().add(FaultPlan::any().times(2).too_many_requests(1));
+//! server.faults().add(FaultPlan::on(Method::POST, "*").every(3).fail(500));
 //! server.faults().drop_watches();
 //! server.faults().expire_revisions();
 //! ```
@@ -23,6 +24,7 @@ pub struct FaultPlan {
     path: String,
     first: u64,
     times: u64,
+    step: u64,
     effect: Effect,
 }
 
@@ -51,7 +53,14 @@ impl FaultPlan {
 
     /// Begins a plan for all requests.
     pub fn any() -> FaultPlan {
-        FaultPlan { method: None, path: "*".to_owned(), first: 1, times: 1, effect: Effect::Fail(500) }
+        FaultPlan {
+            method: None,
+            path: "*".to_owned(),
+            first: 1,
+            times: 1,
+            step: 1,
+            effect: Effect::Fail(500),
+        }
     }
 
     /// The first request that is hit, counted from 1 among those that match.
@@ -64,6 +73,13 @@ impl FaultPlan {
     #[must_use]
     pub fn times(self, times: u64) -> FaultPlan {
         FaultPlan { times, ..self }
+    }
+
+    /// Of so many requests one is hit, for ever: the last of them.
+    #[must_use]
+    pub fn every(self, step: u64) -> FaultPlan {
+        let step = step.max(1);
+        FaultPlan { first: step, times: u64::MAX, step, ..self }
     }
 
     /// The request is refused with this HTTP status.
@@ -193,7 +209,8 @@ impl Faults {
             }
             armed.seen += 1;
             let past = armed.seen - armed.seen.min(armed.plan.first);
-            if armed.seen >= armed.plan.first && past < armed.plan.times && effect.is_none() {
+            let is_next = past.is_multiple_of(armed.plan.step) && past / armed.plan.step < armed.plan.times;
+            if armed.seen >= armed.plan.first && is_next && effect.is_none() {
                 effect = Some(armed.plan.effect.clone());
             }
         }

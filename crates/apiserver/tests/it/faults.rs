@@ -22,6 +22,17 @@ async fn requests_fail_as_planned() {
 }
 
 #[tokio::test]
+async fn one_request_of_so_many_fails_for_ever() {
+    let server = server();
+    server.faults().add(FaultPlan::on(Method::GET, MAPS).every(3).fail(500));
+    let mut codes = Vec::new();
+    for _ in 0..7 {
+        codes.push(get(&server, MAPS).await.0);
+    }
+    assert_eq!(codes, [200, 200, 500, 200, 200, 500, 200]);
+}
+
+#[tokio::test]
 async fn watches_are_dropped_and_revisions_expire() {
     let server = server();
     let (_, list) = get(&server, MAPS).await;
