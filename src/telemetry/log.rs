@@ -36,6 +36,9 @@ const GATHERING: Duration = Duration::from_millis(10);
 /// From how many bytes on lines are written without a pause: they come in masses.
 const MASSES: usize = 64 * 1024;
 
+/// Where the library says that a request failed, without which one.
+const REQUESTS: &str = "kube_client::client::builder";
+
 /// The name of the field whose JSON object is merged into the line.
 pub const MERGED: &str = "merged";
 
@@ -187,7 +190,9 @@ impl<S: Subscriber> Layer<S> for Lines {
         let rank = rank(*metadata.level());
         // Libraries are logged at warn and above, or at level trace.
         let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";
-        rank <= least && (ours || rank <= 2 || least >= 5)
+        // Who made a request says what became of it, and for what it was.
+        let is_told = metadata.target() == REQUESTS;
+        rank <= least && (ours || (rank <= 2 && !is_told) || least >= 5)
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -386,5 +391,15 @@ mod tests {
         std::thread::spawn(place).join().unwrap();
         tracing::dispatcher::with_default(&log, place);
         assert_eq!(captured.lines(), ["INFO  said here"]);
+    }
+
+    #[test]
+    fn that_a_request_failed_is_said_by_who_made_it_and_not_by_the_library() {
+        let (log, captured) = capture();
+        tracing::dispatcher::with_default(&Dispatch::new(log), || {
+            tracing::error!(target: REQUESTS, "failed with status 500 Internal Server Error");
+            tracing::warn!(target: "kube_client::client::auth", "said by a library");
+        });
+        assert_eq!(captured.lines(), ["WARN  said by a library"]);
     }
 }
