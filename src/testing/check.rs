@@ -336,6 +336,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::Cancelled
         | FailureKind::Cluster
         | FailureKind::Conflict
+        | FailureKind::Dropped
         | FailureKind::Files
         | FailureKind::Forbidden
         | FailureKind::HookLimit

@@ -5,8 +5,8 @@ use std::time::Duration;
 use addon_operator::cluster::Discovery;
 use addon_operator::kube::Patcher;
 use apiserver::{ApiServer, FaultPlan};
-use engine::object_patch::{ObjectPatch, parse};
-use engine::{HookId, PatchAuthor, Scope};
+use engine::object_patch::{ObjectPatch, Purpose, parse};
+use engine::{Failure, HookId, PatchAuthor, Scope};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
@@ -30,10 +30,15 @@ impl Fixture {
     }
 
     async fn apply(&self, documents: &[Value]) -> Result<(), String> {
+        self.apply_for(Purpose::Asked, documents).await.map_err(|failure| failure.to_string())
+    }
+
+    async fn apply_for(&self, purpose: Purpose, documents: &[Value]) -> Result<(), Failure> {
         let text = documents.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-        let patches: Vec<ObjectPatch> = parse(text.as_bytes()).unwrap();
+        let mut patches: Vec<ObjectPatch> = parse(text.as_bytes()).unwrap();
+        patches.iter_mut().for_each(|patch| patch.purpose = purpose);
         let hook = HookId { scope: Scope::Global, name: "h.sh".into() };
-        self.patcher.apply(&PatchAuthor::Hook(hook), &patches).await.map_err(|failure| failure.to_string())
+        self.patcher.apply(&PatchAuthor::Hook(hook), &patches).await
     }
 
     async fn get(&self, name: &str) -> Option<Value> {
@@ -61,6 +66,51 @@ async fn f_b11_one_bad_operation_among_a_hundred_is_named_with_what_was_done() {
     assert!(error.contains("object patch 57 of 100 of hook global/h.sh"), "{error}");
     assert!(error.contains("(the 56 operations before it and 43 after it are done)"), "{error}");
     assert!(world.get("m55").await.is_some() && world.get("m57").await.is_some());
+}
+
+fn apply(name: &str, data: &Value) -> Value {
+    json!({"operation": "Apply", "object": {"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"}, "data": data}})
+}
+
+#[tokio::test]
+async fn what_a_controller_writes_is_named_by_what_it_is_for_and_has_its_own_advice() {
+    let world = Fixture::new();
+    let (good, wrong) = (apply("a", &json!({"n": "0"})), apply("b", &json!({"n": 5})));
+    let refused = async |purpose, documents: &[Value]| {
+        let failure = world.apply_for(purpose, documents).await.unwrap_err();
+        (failure.message, failure.advice.unwrap_or_default())
+    };
+    let (message, advice) = refused(Purpose::Asked, std::slice::from_ref(&wrong)).await;
+    assert!(
+        message.starts_with("object patch 1 of 1 of hook global/h.sh: Apply object v1/ConfigMap/default/b: ")
+    );
+    assert!(advice.contains("$KUBERNETES_PATCH_PATH"), "{advice}");
+    let (message, advice) = refused(Purpose::Child, std::slice::from_ref(&wrong)).await;
+    assert!(message.starts_with("child v1/ConfigMap/default/b: the API server refused: "), "{message}");
+    assert!(!message.contains("done") && advice.contains("correct the child"), "{message}; {advice}");
+    // Children come in order.
+    let three = [good, wrong, apply("c", &json!({}))];
+    let (message, _) = refused(Purpose::Child, &three).await;
+    let done = "(the operation before it is done, and 1 behind it waits for it)";
+    assert!(message.starts_with("child v1/ConfigMap/default/b: ") && message.ends_with(done), "{message}");
+    assert!(world.get("a").await.is_some() && world.get("c").await.is_none());
+    for name in ["A_B", "x."] {
+        let (message, advice) = refused(Purpose::Child, &[apply(name, &json!({}))]).await;
+        assert!(
+            message.contains("metadata.name") && advice.contains("correct the child"),
+            "{message}; {advice}"
+        );
+    }
+    let change = json!({"operation": "MergePatch", "kind": "ConfigMap", "namespace": "default", "name": "a",
+        "mergePatch": {"metadata": {"finalizers": ["no name"]}}});
+    let (message, advice) = refused(Purpose::Finalizer, std::slice::from_ref(&change)).await;
+    assert!(message.starts_with("finalizers of /ConfigMap/default/a: the API server refused: "), "{message}");
+    assert!(advice.contains("correct the finalizer"), "{advice}");
+    // What may work the next time is not wrong.
+    world.server.faults().add(FaultPlan::on(Method::PATCH, "*/a").fail(500));
+    let failure = world.apply_for(Purpose::Child, &[apply("a", &json!({}))]).await.unwrap_err();
+    assert_eq!(failure.advice, None, "{failure}");
 }
 
 #[tokio::test]

@@ -17,6 +17,14 @@ fn crd() -> Value {
     crd_with(&json!({"status": {}}))
 }
 
+/// The kind `Website` whose schema has this of the status.
+fn crd_of(status: &Value) -> Value {
+    let mut crd = crd();
+    let version = &mut crd["spec"]["versions"][0];
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] = status.clone();
+    crd
+}
+
 /// The kind `Website` with these subresources.
 fn crd_with(subresources: &Value) -> Value {
     let fields = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -220,6 +228,27 @@ async fn a_status_that_the_kind_has_no_place_for_is_told_with_what_to_do() {
     world.operator.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_schema_prunes_of_a_status_is_told_and_the_rest_is_written() {
+    let status = json!({"type": "object", "properties": {"page": {"type": "string"}}});
+    let world = World::start_with(PUPPET, &crd_of(&status)).await;
+    let result = json!({"status": {"page": "a", "phase": "Ready"}, "conditions": [{"type": "Ready", "status": "True"}]});
+    world.create("pruned", json!({"result": result.to_string()})).await;
+    world.settled(&format!("{SITES}/pruned"), |site| site["status"] == json!({"page": "a"})).await;
+    let fields =
+        "left out what its hook says of status.conditions, status.phase: kind Website has no such fields";
+    told(&world, "pruned", "StatusIgnored", fields).await;
+    let text = crate::support::in_process::ask_socket(&world.cluster, "/status.text");
+    assert!(text.contains("schema of the status in the CustomResourceDefinition"), "{text}");
+    // What a kind need not have is not missed.
+    world.create("plain", json!({"result": json!({"status": {"page": "b"}}).to_string()})).await;
+    world.settled(&format!("{SITES}/plain"), |site| site["status"] == json!({"page": "b"})).await;
+    let events = get(&world.cluster.server, "/api/v1/namespaces/ops/events").await.unwrap();
+    let about = |event: &Value| event["involvedObject"]["name"] == "plain";
+    assert!(!events["items"].as_array().unwrap().iter().any(about), "{events:#}");
+    world.operator.stop().await;
+}
+
 fn map(namespace: &str, name: &str, more: &Value) -> Value {
     let mut map =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}});
@@ -354,7 +383,17 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
             "kind v1 Secret is not in children of the binding",
         ),
         ("place", json!({"children": [map("nowhere", "x")]}).to_string(), "nowhere"),
-        ("status", json!({"status": {"page": 5}}).to_string(), "status.page"),
+        (
+            "status",
+            json!({"status": {"page": 5}}).to_string(),
+            "status of example.com/v1/Website/ops/status: the API server refused: ",
+        ),
+        (
+            "name",
+            json!({"children": [map("ops", "A_B")]}).to_string(),
+            "child v1/ConfigMap/ops/A_B: the API server refused: ",
+        ),
+        ("twice", r#"{"status": {}, "status": {}}"#.to_owned(), "key \"status\" occurs twice"),
         ("foreign", json!({"children": [foreign]}).to_string(), "is there already, and is not a child of it"),
     ];
     for (name, result, _) in &wrong {
@@ -385,8 +424,8 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
         let mut lines = metrics.lines().filter(|line| line.starts_with(&format!("addon_operator_{name}{{")));
         lines.next().and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default()
     };
-    assert!((value("reconcile_keys") - 6.0).abs() < 0.1, "{metrics}");
-    assert!(value("reconcile_failures_total") >= 5.0 && value("reconcile_seconds_count") >= 6.0, "{metrics}");
+    assert!((value("reconcile_keys") - 8.0).abs() < 0.1, "{metrics}");
+    assert!(value("reconcile_failures_total") >= 7.0 && value("reconcile_seconds_count") >= 8.0, "{metrics}");
     world.operator.stop().await;
 }
 

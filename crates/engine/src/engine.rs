@@ -1441,7 +1441,11 @@ impl Engine {
                 self.sources.add_origins(&mut modules, now);
                 modules
             },
-            watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
+            watches: {
+                let mut watches = self.bindings.views(now, |key| self.modules.binding_name(key));
+                self.controllers.add_watch_views(&mut watches, now);
+                watches
+            },
             broken_own_watches: self.bindings.broken_own_watches(now),
             webhooks: self.webhooks.view(now),
             converge: self.converge_view(now),

@@ -38,6 +38,8 @@ pub enum FailureKind {
     Cluster,
     /// Somebody else changed the object meanwhile: nothing was written.
     Conflict,
+    /// The API server took an object and left out fields of it that its kind does not have.
+    Dropped,
     /// A file of a module or a hook can't be used.
     Files,
     /// The API server does not allow it: a right is missing.

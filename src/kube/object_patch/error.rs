@@ -29,6 +29,18 @@ impl PatchError {
         }
     }
 
+    /// Returns whether what was written is wrong, and not the moment: the same is refused each time.
+    pub(super) fn is_of_content(&self) -> bool {
+        match self {
+            Self::Request(kube::Error::Api(status)) => {
+                // Of a field with another type, server-side apply says that the server failed.
+                matches!(status.code, 400 | 413 | 422) || status.message.contains("typed patch object")
+            }
+            Self::Failure(failure) => failure.kind == FailureKind::HookOutput,
+            Self::Request(_) | Self::Silence(_) => false,
+        }
+    }
+
     /// Returns the failure for the engine.
     pub(super) fn into_failure(self) -> Failure {
         match self {

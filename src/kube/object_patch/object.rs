@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::hook::reconcile::is_child_of_same;
+use engine::hook::reconcile::{ANOTHER_NAME, dropped_fields, is_child_of_same};
 use engine::object_patch::{Existing, Propagation, Target};
 use engine::{Failure, FailureKind};
 use http::Request;
@@ -135,6 +135,25 @@ impl Object<'_> {
         Ok(())
     }
 
+    /// Writes a status, and looks what the API server left out of it.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Dropped`] if it left out something: the rest is written.
+    pub(super) async fn set_status(&self, patch: &Value, subresource: &str) -> Result<(), PatchError> {
+        let (params, change) = (PatchParams::default(), Patch::Merge(patch));
+        let request = self.api.patch_subresource(subresource, &self.target.name, &params, &change);
+        let answer: DynamicObject = self.within(request).await?;
+        let dropped = dropped_fields(patch, &as_value(&answer)?);
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        let (kind, fields) = (&self.resource.kind, dropped.join(", "));
+        let text =
+            format!("the API server left out what its hook says of {fields}: kind {kind} has no such fields");
+        Err(PatchError::new(FailureKind::Dropped, text))
+    }
+
     pub(super) async fn server_side_apply(&self, value: &Value, force: bool) -> Result<(), PatchError> {
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), force, ..PatchParams::default() };
@@ -159,9 +178,7 @@ impl Object<'_> {
         let Some(living) = living else { return self.server_side_apply(value, false).await };
         if !is_child_of_same(&as_value(&living)?, value) {
             let text = format!("{} is there already, and is not a child of it", self.target);
-            let advice =
-                "give the child another name, or delete what is there; the object is tried again by itself";
-            return Err(PatchError::Failure(Failure::new(FailureKind::Cluster, text).advise(advice)));
+            return Err(PatchError::Failure(Failure::new(FailureKind::Cluster, text).advise(ANOTHER_NAME)));
         }
         self.server_side_apply(value, true).await
     }

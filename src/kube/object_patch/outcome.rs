@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use engine::object_patch::ObjectPatch;
+use engine::object_patch::{ObjectPatch, Purpose};
 use engine::{Failure, FailureKind, PatchAuthor};
 
 use super::error::PatchError;
@@ -36,8 +36,11 @@ impl<'a> Outcome<'a> {
             Ok(()) => self.silent = 0,
             Err(problem) => {
                 self.silent = if problem.is_silence() { self.silent + 1 } else { 0 };
-                self.is_held |= self.patches.get(self.tried).is_some_and(|patch| patch.holds_rest);
-                self.failed.push((self.tried, problem.into_failure()));
+                self.is_held |= self.purpose(self.tried) == Purpose::Child;
+                let is_of_content = problem.is_of_content();
+                let failure = problem.into_failure();
+                let failure = if is_of_content { self.advised(self.tried, failure) } else { failure };
+                self.failed.push((self.tried, failure));
             }
         }
         self.tried += 1;
@@ -50,7 +53,7 @@ impl<'a> Outcome<'a> {
 
     /// Returns the failure of a run in which an operation can't be right on any object.
     pub(super) fn impossible(&self, place: usize, failure: Failure) -> Failure {
-        self.only(place, failure, "nothing was done")
+        self.only(place, self.advised(place, failure), "nothing was done")
     }
 
     /// Returns the failure of the run, if an operation failed.
@@ -81,7 +84,16 @@ impl<'a> Outcome<'a> {
         let cause = std::mem::take(&mut failure.message);
         let (number, count, author) = (place + 1, self.patches.len(), self.author);
         let patch = self.patch(place);
-        failure.message = format!("object patch {number} of {count} of {author}: {patch}: {cause} ({done})");
+        failure.message = match self.purpose(place) {
+            Purpose::Asked => {
+                format!("object patch {number} of {count} of {author}: {patch}: {cause} ({done})")
+            }
+            // Nobody wrote it as one, and the object is known.
+            Purpose::Child | Purpose::Finalizer | Purpose::Status if count == 1 => {
+                format!("{patch}: {cause}")
+            }
+            Purpose::Child | Purpose::Finalizer | Purpose::Status => format!("{patch}: {cause} ({done})"),
+        };
         failure
     }
 
@@ -110,6 +122,36 @@ impl<'a> Outcome<'a> {
         let mut failure = Failure::new(first.map_or(FailureKind::Cluster, |first| first.kind), message);
         failure.advice = first.and_then(|first| first.advice.clone());
         failure
+    }
+
+    /// Returns the failure with what a person can do about it, unless that is known.
+    fn advised(&self, place: usize, failure: Failure) -> Failure {
+        match self.correction(place).filter(|_| failure.advice.is_none()) {
+            Some(advice) => failure.advise(advice),
+            None => failure,
+        }
+    }
+
+    /// Returns what a person can do about an operation that the API server does not take as it is.
+    fn correction(&self, place: usize) -> Option<&'static str> {
+        match (self.purpose(place), self.author) {
+            (Purpose::Asked, PatchAuthor::Hook(_)) => Some(
+                "correct the operation in what the hook writes into $KUBERNETES_PATCH_PATH; it is tried again by itself",
+            ),
+            (Purpose::Asked, PatchAuthor::Repository(_) | PatchAuthor::Source(_)) => None,
+            (Purpose::Child, _) => {
+                Some("correct the child in what the hook writes; the object is tried again by itself")
+            }
+            (Purpose::Finalizer, _) => Some("correct the finalizer in the configuration of the hook"),
+            (Purpose::Status, _) => Some(
+                "correct the status, or the conditions, in what the hook writes, or the schema of the kind; the object is tried again by \
+                 itself",
+            ),
+        }
+    }
+
+    fn purpose(&self, place: usize) -> Purpose {
+        self.patches.get(place).map(|patch| patch.purpose).unwrap_or_default()
     }
 
     fn patch(&self, place: usize) -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation};
+use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation, Purpose};
 use engine::{Failure, FailureKind, PatchAuthor};
 use kube::Api;
 use kube::Client;
@@ -100,6 +100,9 @@ impl Patcher {
             }
             Step::Create { parsed, existing, .. } => object.create(&parsed, existing).await,
             Step::Delete(propagation) => object.delete(propagation).await,
+            Step::MergePatch(change) if patch.purpose == Purpose::Status => {
+                object.set_status(change, target.subresource.as_deref().unwrap_or_default()).await
+            }
             Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
             Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
             Step::Apply { object: value, force } => object.server_side_apply(value, force).await,

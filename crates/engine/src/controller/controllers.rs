@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::finalizer_record::Peers;
 use super::identity::{ControllerId, ReconcileKey};
 use super::key_state::Answer;
 use super::single::{Controller, Makers, Role, Wake};
 use super::step::{Aftermath, Head, Surroundings};
-use super::telling::announce;
+use super::telling::{announce, told};
 use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::config::Config;
@@ -17,11 +18,11 @@ use crate::event::{HookOutput, Usage};
 use crate::failure::Failure;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::module::{Lower, Modules};
-use crate::name::{HookId, ModuleName, MonitorId, QueueName, RunId, Scope};
+use crate::name::{HookId, MonitorId, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::reconcile::{Reconciles, Step, Terms};
 use crate::time::Time;
-use crate::view::{QueueView, RemarkView};
+use crate::view::{QueueView, RemarkView, WatchView};
 
 /// All controllers.
 #[derive(Debug, Default)]
@@ -110,7 +111,8 @@ impl Controllers {
 
     /// Handles that the kind of a watch does not exist: its objects are gone with it.
     pub(crate) fn kind_vanished(&mut self, cx: &mut Context, monitor: MonitorId, kind: String) {
-        self.observe(cx, monitor, |controller, role| controller.vanished(role, kind));
+        let now = cx.now;
+        self.observe(cx, monitor, |controller, role| controller.vanished(role, kind, now));
     }
 
     /// Handles that the kind of a watch exists: it is listed next.
@@ -247,16 +249,25 @@ impl Controllers {
         }
     }
 
-    /// Tells controllers which of them make the same kinds of children for the same kinds of objects.
+    /// Tells controllers which of them make the same kinds of children for the same kinds of objects, and which finalizers there are.
     fn share(&mut self, cx: &mut Context) {
         let mut makers = Makers::new();
+        let mut peers: BTreeMap<String, Peers> = BTreeMap::new();
         for controller in self.all.values() {
             let mark: Arc<str> = controller.id.mark().into();
+            let of = peers.entry(controller.binding.kind().to_string()).or_default();
+            of.marks.insert(Arc::clone(&mark));
+            of.finalizers.extend(controller.binding.finalizer.clone());
             for kinds in controller.makes() {
                 makers.entry(kinds).or_default().insert(Arc::clone(&mark));
             }
         }
+        let peers: BTreeMap<String, Arc<Peers>> =
+            peers.into_iter().map(|(kind, peers)| (kind, Arc::new(peers))).collect();
         for controller in self.all.values_mut() {
+            if let Some(peers) = peers.get(&controller.binding.kind().to_string()) {
+                controller.meet(peers);
+            }
             let wakes = controller.share(&makers);
             if let Some(work) = self.queues.get_mut(&controller.queue) {
                 wake(cx, controller, work, wakes);
@@ -422,6 +433,11 @@ impl Controllers {
         }
     }
 
+    /// Adds pictures of the watches of controllers to those of other bindings.
+    pub(crate) fn add_watch_views(&self, watches: &mut Vec<WatchView>, now: Time) {
+        watches.extend(self.all.values().flat_map(|controller| controller.watch_views(now)));
+    }
+
     /// Returns what people should know about objects whose hooks do not fail.
     pub(crate) fn remarks(&self, now: Time) -> Vec<RemarkView> {
         let mut all = Vec::new();
@@ -466,23 +482,5 @@ fn wake(
             state.is_stale |= !is_end_of_child && !is_own;
         }
         work.resume(&key);
-    }
-}
-
-/// Returns a step whose failure says what everybody may read of it.
-fn told(lower: &Lower<'_>, key: &ReconcileKey, step: Step) -> Step {
-    match step {
-        Step::Failed(failure) if failure.masked.is_none() => {
-            let module: Option<&ModuleName> = key.controller.hook.scope.module();
-            Step::Failed(lower.configuration.told(failure, module, None))
-        }
-        Step::Failed(_)
-        | Step::Again(_)
-        | Step::Done
-        | Step::Later(_)
-        | Step::Rest(_)
-        | Step::Fetch(..)
-        | Step::Wait(_)
-        | Step::Write(..) => step,
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use values::Checksum;
 
+use super::finalizer_record::Left;
 use super::identity::ChildKey;
 use super::remark::Remark;
 use super::turns::{ChildChange, Turns};
@@ -50,6 +51,12 @@ pub(super) struct KeyState {
     pub(super) turns: Turns,
     /// Since when its hook ends well in `Finalize` and does not say that it is finalized.
     pub(super) unfinished_since: Option<Time>,
+    /// The finalizer that keeps it, once ours is gone, and that nobody removes.
+    pub(super) left: Option<Left>,
+    /// Since when it stays by such a finalizer.
+    pub(super) stays_since: Option<Time>,
+    /// What of the status that its hook says the API server dropped.
+    pub(super) dropped: Option<String>,
     /// Whether its hook says that it is finalized while it is not being deleted.
     pub(super) is_finalized_early: bool,
     /// What was told about it that still holds.

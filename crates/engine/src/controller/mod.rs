@@ -7,6 +7,7 @@
 mod claim;
 mod controllers;
 mod finalizer;
+mod finalizer_record;
 mod identity;
 mod index;
 mod key_state;
@@ -18,6 +19,7 @@ mod progress;
 mod remark;
 mod single;
 mod status;
+mod status_write;
 mod step;
 mod telling;
 mod turns;

@@ -14,7 +14,9 @@ use super::turns::ChildChange;
 use super::watch::Watch;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::object_patch::{ObjectPatch, is_path_part};
-use crate::hook::reconcile::{CHILD_LABEL, MADE_BY, OWNED_BY, ObjectKind, ReconcileBinding, Update};
+use crate::hook::reconcile::{
+    ANOTHER_NAME, CHILD_LABEL, MADE_BY, OWNED_BY, ObjectKind, ReconcileBinding, Update,
+};
 use crate::hook::snapshot::Key;
 
 /// What the API server writes into the metadata of objects. Who copies an object need not remove it.
@@ -234,12 +236,12 @@ pub(super) fn plan(
         let metadata = Metadata::of(living);
         if !metadata.parent(&parent.kind).iter().any(|reference| references.contains(reference)) {
             let message = format!("{} is there already, and is not a child of it", shown(binding, &child));
-            return Err(refused(place, &message));
+            return Err(taken(place, &message));
         }
         if let Some(rival) = claim.rival(&metadata) {
             let shown = shown(binding, &child);
             let message = format!("{shown} is there already: binding {rival} of the same kind makes it");
-            return Err(refused(place, &message));
+            return Err(taken(place, &message));
         }
         if metadata.is_deleting() {
             // It is made again when it is gone.
@@ -304,6 +306,11 @@ fn refused(place: usize, message: &str) -> Failure {
     failure.advise(
         "nothing of what the hook wrote took effect; correct the hook, the object is tried again by itself",
     )
+}
+
+/// Returns why nothing is done about children while the place of one is taken. The other files of the hook were carried out.
+fn taken(place: usize, message: &str) -> Failure {
+    Failure::new(FailureKind::HookOutput, format!("children[{place}]: {message}")).advise(ANOTHER_NAME)
 }
 
 /// Returns the fields of an object that can be read again: the API server turns `stringData` of a Secret into `data`.

@@ -94,7 +94,7 @@ pub(super) fn not_applied(failure: Failure) -> Go {
 
 /// Returns why a child could not be applied, with what can be done about a field that can't change.
 fn advised(failure: Failure) -> Failure {
-    let is_immutable = failure.advice.is_none() && failure.to_string().contains("immutable");
+    let is_immutable = failure.to_string().contains("immutable");
     let advice =
         "with update: Recreate of its kind in children, a child that has changed is deleted and made again";
     if is_immutable { failure.advise(advice) } else { failure }

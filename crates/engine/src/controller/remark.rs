@@ -17,10 +17,14 @@ pub(super) enum Remark {
     Unfinished,
     /// Its hook says that it is finalized, and it is not being deleted.
     Early,
+    /// It is deleted, and stays by a finalizer of a binding that is not there.
+    Left,
+    /// The API server drops what its hook says of its status.
+    Dropped,
 }
 
 impl Remark {
-    pub(super) const ALL: [Self; 3] = [Self::Loop, Self::Unfinished, Self::Early];
+    pub(super) const ALL: [Self; 5] = [Self::Loop, Self::Unfinished, Self::Early, Self::Left, Self::Dropped];
 
     /// Returns the reason of the Event that tells of it.
     pub(super) fn reason(self) -> &'static str {
@@ -28,6 +32,8 @@ impl Remark {
             Self::Loop => "ReconcileLoop",
             Self::Unfinished => "FinalizePending",
             Self::Early => "FinalizedIgnored",
+            Self::Left => "FinalizerLeft",
+            Self::Dropped => "StatusIgnored",
         }
     }
 
@@ -43,6 +49,14 @@ impl Remark {
                  or something related changes"
             }
             Self::Early => "correct the hook to write it only if the type of its context is Finalize",
+            Self::Left => {
+                "bring the binding back; or, if nothing of it is left to do, remove the finalizer from metadata.finalizers of the object \
+                 (`kubectl edit`)"
+            }
+            Self::Dropped => {
+                "add the fields to the schema of the status in the CustomResourceDefinition, or let the hook write what is there; they \
+                 are written again when the object changes"
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::claim::Claim;
+use super::finalizer_record::Peers;
 use super::identity::ControllerId;
 use super::index::{Index, Reference};
 use super::key_state::{KeyState, Pass};
@@ -21,6 +22,7 @@ use crate::hook::{MonitorSpec, ReconcileBinding, Selection};
 use crate::name::{MonitorId, QueueName};
 use crate::queue::Reason;
 use crate::time::Time;
+use crate::view::WatchView;
 
 /// Which watch of a controller is meant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,6 +77,8 @@ pub(super) struct Controller {
     pub(super) read: Option<ValuesInput>,
     /// How many keys were told of last.
     pub(super) reported: Option<usize>,
+    /// The bindings of the same kind, with this one.
+    pub(super) peers: Arc<Peers>,
 }
 
 impl Controller {
@@ -136,6 +140,7 @@ impl Controller {
             look_at: None,
             read: None,
             reported: None,
+            peers: Arc::default(),
         };
         (controller, roles)
     }
@@ -190,9 +195,9 @@ impl Controller {
     }
 
     /// Handles that a kind does not exist.
-    pub(super) fn vanished(&mut self, role: Role, kind: String) -> Vec<Wake> {
+    pub(super) fn vanished(&mut self, role: Role, kind: String, now: Time) -> Vec<Wake> {
         let Some(watch) = self.watch_mut(role) else { return Vec::new() };
-        let concerns = watch.vanish(kind);
+        let concerns = watch.vanish(kind, now);
         self.concerned(role, concerns)
     }
 
@@ -213,6 +218,14 @@ impl Controller {
             wakes.extend(self.concerned(Role::Children(index), concerns));
         }
         wakes
+    }
+
+    /// Records which bindings of its kind there are. What one of them added is not left any more.
+    pub(super) fn meet(&mut self, peers: &Arc<Peers>) {
+        self.peers = Arc::clone(peers);
+        for state in self.keys.values_mut() {
+            state.left.take_if(|left| peers.marks.contains(left.by.as_str()));
+        }
     }
 
     fn concerned(&mut self, role: Role, concerns: Vec<Concern>) -> Vec<Wake> {
@@ -352,7 +365,7 @@ impl Controller {
     /// Forgets all that is known about an object.
     fn forget(&mut self, key: &Key) -> Option<KeyState> {
         let state = self.keys.remove(key)?;
-        if let Some(since) = state.unfinished_since {
+        for since in [state.unfinished_since, state.stays_since].into_iter().flatten() {
             self.overdue.remove(&(since + OVERDUE, key.clone()));
         }
         Some(state)
@@ -412,6 +425,16 @@ impl Controller {
         let objects: usize = watches.map(|watch| watch.snapshot.len()).sum();
         let attempts: usize = self.keys.values().map(KeyState::entries).sum();
         (self.keys.len() + objects, self.metadata.len() + attempts + self.overdue.len())
+    }
+
+    /// Returns pictures of its watches, for people.
+    pub(super) fn watch_views(&self, now: Time) -> impl Iterator<Item = WatchView> + '_ {
+        let binding = move || (self.id.hook.clone(), self.binding.name.clone());
+        let parents = std::iter::once((&self.parents, &self.binding.parent.kind));
+        let children = self.children.iter().zip(self.binding.children.iter().map(|child| &child.kind.kind));
+        let related = self.related.iter().zip(self.binding.related.iter().map(|it| &it.selection.kind));
+        let all = parents.chain(children).chain(related);
+        all.map(move |(watch, kind)| watch.view(kind.clone(), binding(), now))
     }
 
     /// Returns whether a key waits for the end of children.

@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
-use values::Checksum;
-
 use super::identity::ChildKey;
 use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
-use super::observed::{checksum, value};
+use super::patches;
 use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
 use super::progress::{Go, failed, not_applied};
 use super::single::Controller;
 use super::turns::ChildChange;
-use super::{patches, status};
 use crate::binding::timeout;
 use crate::catalog::Hook;
 use crate::cause::Cause;
@@ -104,12 +101,11 @@ impl Controller {
     fn begin(&mut self, around: &mut Surroundings<'_, '_>, key: &Key) -> Go {
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let (is_finalize, generation) = (parent.metadata.is_deleting(), parent.metadata.generation);
-        let finalizer = self.binding.finalizer.as_deref();
-        let has_finalizer = finalizer.is_some_and(|name| parent.metadata.has_finalizer(name));
-        let lacks_finalizer = finalizer.is_some() && !has_finalizer;
+        let finalizers = self.finalizers(parent.metadata);
+        let (are_held, are_settled) = (finalizers.are_held(), finalizers.are_settled());
         let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
-        if is_finalize && (!has_finalizer || is_released) {
-            return Go::Stop(Pass::Idle, Step::Done);
+        if is_finalize && (!are_held || is_released) {
+            return self.let_go(around.lower.cx, key);
         }
         let Some(hook) = self.may_run(around.modules).cloned() else {
             let reason = format!("the first run of {}", scope(&self.id.hook));
@@ -120,8 +116,12 @@ impl Controller {
         if let Some(go) = self.held_up(around.config, around.lower.cx, key, obstacle) {
             return go;
         }
-        if lacks_finalizer {
-            return self.add_finalizer(around.lower.cx, key);
+        if !is_finalize && !are_settled {
+            return self.settle_finalizer(around.lower.cx, key);
+        }
+        if is_finalize && self.binding.finalizer.is_none() {
+            // It named one before, and is shown no ends any more.
+            return self.release(around.lower.cx, key);
         }
         if let Some(rest) = self.slowed(around.config, around.lower.cx.now, around.head.task, key) {
             return rest;
@@ -378,64 +378,6 @@ impl Controller {
         })
     }
 
-    /// Writes the status, if it differs, and goes on to pruning.
-    fn status(&mut self, around: &mut Surroundings<'_, '_>, key: &Key, wanted: Wanted) -> Go {
-        let says = wanted.result.status.is_some() || wanted.result.conditions.is_some();
-        let awaits = self.keys.get(key).is_some_and(|state| state.expected.is_some());
-        if !says && !awaits {
-            return Go::On(Pass::Pruning(wanted, Pruning::default()));
-        }
-        let now = around.config.time_of_day(around.lower.cx.now);
-        let (Some(item), Some(parent)) = (self.item(key), self.parent(key)) else {
-            return Go::Stop(Pass::Idle, Step::Done);
-        };
-        let mut object = value(item);
-        let generation = wanted.generation;
-        let change = status::change(&object, &wanted.result, generation, &now);
-        if change.is_none() && !awaits {
-            return Go::On(Pass::Pruning(wanted, Pruning::default()));
-        }
-        let before = checksum(&object, true);
-        // The time of day says nothing about what is written.
-        let without_time = status::change(&object, &wanted.result, generation, "");
-        let patched = Checksum::of(&without_time.map(|change| change.patch));
-        let patch = change
-            .as_ref()
-            .map(|change| patches::set_status(&parent.kind, key, parent.metadata, &change.patch));
-        let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
-        // The API server may make something else of it: that was tried before, and changed nothing.
-        let is_tried = state.written == Some((patched, before));
-        let (Some(change), Some(patch), false) = (change, patch, is_tried) else {
-            // What was written before and is not seen yet is not what is wanted now.
-            state.expected = state.expected.filter(|expected| *expected == before);
-            return Go::On(Pass::Pruning(wanted, Pruning::default()));
-        };
-        if let Some(fields) = object.as_object_mut() {
-            fields.insert("status".to_owned(), change.status);
-        }
-        state.expected = Some(checksum(&object, true));
-        let step = self.write(around.lower.cx, vec![patch]);
-        Go::Stop(Pass::Status(wanted, (patched, before)), step)
-    }
-
-    fn status_written(
-        &mut self,
-        around: &mut Surroundings<'_, '_>,
-        key: &Key,
-        wanted: Wanted,
-        written: (Checksum, Checksum),
-        answer: Option<Answer>,
-    ) -> Go {
-        if let Some(failure) = failed(answer) {
-            let failure = around.lower.configuration.told(failure, self.id.hook.scope.module(), None);
-            return self.refused(key, failure);
-        }
-        if let Some(state) = self.keys.get_mut(key) {
-            state.written = Some(written);
-        }
-        Go::On(Pass::Pruning(wanted, Pruning::default()))
-    }
-
     /// Deletes the next child that is not wanted any more. All gone, the key is done.
     fn prune(
         &mut self,
@@ -476,10 +418,7 @@ impl Controller {
             return Go::Stop(Pass::Pruning(wanted, pruning), step);
         }
         if is_final {
-            let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
-            let patch = patches::set_finalizer(&parent.kind, key, parent.metadata, (finalizer, false));
-            let step = self.write(cx, vec![patch]);
-            return Go::Stop(Pass::Unfinalizing, step);
+            return self.release(cx, key);
         }
         if pruning.deleted.is_empty() { self.finished(cx, key, &wanted) } else { Go::On(Pass::Idle) }
     }

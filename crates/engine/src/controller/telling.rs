@@ -11,6 +11,8 @@ use super::turns::What;
 use crate::context::Context;
 use crate::effect::{Announcement, Effect, ObjectReference};
 use crate::hook::snapshot::Key;
+use crate::module::Lower;
+use crate::name::ModuleName;
 use crate::notice::Notice;
 use crate::reconcile::{Rest, Step};
 use crate::time::Time;
@@ -47,12 +49,34 @@ pub(super) fn announce(cx: &mut Context, controller: &mut Controller, key: &Reco
     cx.push(Effect::Announce(Announcement { module, source: None, object, warning, reason, message }));
 }
 
+/// Returns a step whose failure says what everybody may read of it.
+pub(super) fn told(lower: &Lower<'_>, key: &ReconcileKey, step: Step) -> Step {
+    match step {
+        Step::Failed(failure) if failure.masked.is_none() => {
+            let module: Option<&ModuleName> = key.controller.hook.scope.module();
+            Step::Failed(lower.configuration.told(failure, module, None))
+        }
+        Step::Failed(_)
+        | Step::Again(_)
+        | Step::Done
+        | Step::Later(_)
+        | Step::Rest(_)
+        | Step::Fetch(..)
+        | Step::Wait(_)
+        | Step::Write(..) => step,
+    }
+}
+
 /// Returns whether it is so now.
 fn applies(remark: Remark, state: &KeyState, now: Time) -> bool {
     match remark {
         Remark::Loop => state.turns.circle().is_some(),
         Remark::Unfinished => state.unfinished_since.is_some_and(|since| now.since(since) >= OVERDUE),
         Remark::Early => state.is_finalized_early,
+        Remark::Left => {
+            state.left.is_some() && state.stays_since.is_some_and(|since| now.since(since) >= OVERDUE)
+        }
+        Remark::Dropped => state.dropped.is_some(),
     }
 }
 
@@ -72,6 +96,15 @@ fn what(remark: Remark, controller: &Controller, state: &KeyState) -> String {
         Remark::Early => {
             "its hook wrote finalized: true, which has no effect: the object is not being deleted".to_owned()
         }
+        Remark::Left => {
+            let left = state.left.as_ref();
+            let (finalizer, by) = left.map(|left| (&*left.finalizer, &*left.by)).unwrap_or_default();
+            format!(
+                "it is being deleted, and for {} minutes it stays by its finalizer {finalizer}, which binding {by} added that is not there",
+                OVERDUE.as_secs() / 60
+            )
+        }
+        Remark::Dropped => state.dropped.clone().unwrap_or_default(),
     };
     text.chars().take(LONGEST_MESSAGE).collect()
 }

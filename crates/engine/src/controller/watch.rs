@@ -10,8 +10,10 @@ use crate::failure::{Failure, FailureKind};
 use crate::hook::reconcile::ObjectKind;
 use crate::hook::snapshot::{Change, Item, Key, Objects, Snapshot};
 use crate::hook::{WatchEvent, reconcile::ParentReference};
-use crate::name::MonitorId;
+use crate::name::{HookId, MonitorId};
 use crate::queue::Reason;
+use crate::time::Time;
+use crate::view::WatchView;
 
 /// Whom the objects of a watch are about.
 #[derive(Debug)]
@@ -34,7 +36,8 @@ pub(super) struct Watch {
     pub(super) is_cluster_wide: bool,
     about: About,
     is_listed: bool,
-    missing_kind: Option<String>,
+    /// The kind that does not exist, and since when.
+    missing_kind: Option<(String, Time)>,
     /// Whether the operator may not list it.
     is_refused: bool,
 }
@@ -140,8 +143,9 @@ impl Watch {
     }
 
     /// Records that the kind does not exist: its objects are gone with it.
-    pub(super) fn vanish(&mut self, kind: String) -> Vec<Concern> {
-        self.missing_kind = Some(kind);
+    pub(super) fn vanish(&mut self, kind: String, now: Time) -> Vec<Concern> {
+        let since = self.missing_kind.take().map_or(now, |(_, since)| since);
+        self.missing_kind = Some((kind, since));
         self.is_refused = false;
         self.is_listed = false;
         self.is_cluster_wide = false;
@@ -165,7 +169,7 @@ impl Watch {
             return None;
         }
         Some(match &self.missing_kind {
-            Some(kind) => Reason::Kind(kind.clone()),
+            Some((kind, _)) => Reason::Kind(kind.clone()),
             None if self.is_refused => Reason::Right(self.name.to_string()),
             None => Reason::List(self.name.to_string()),
         })
@@ -174,6 +178,20 @@ impl Watch {
     /// Returns whether its kind does not exist: then there are no objects of it either.
     pub(super) fn is_missing(&self) -> bool {
         self.missing_kind.is_some()
+    }
+
+    /// Returns a picture of it for people, without why it broke: that is told of each watch that no `kubernetes` binding asked for.
+    pub(super) fn view(&self, kind: String, binding: (HookId, String), now: Time) -> WatchView {
+        WatchView {
+            id: self.monitor,
+            kind,
+            bindings: vec![binding],
+            objects: self.snapshot.len(),
+            listed: self.is_listed,
+            missing_kind: self.missing_kind.as_ref().map(|(kind, _)| kind.clone()),
+            failure: None,
+            broken_for: self.missing_kind.as_ref().map(|(_, since)| now.since(*since)),
+        }
     }
 
     /// Returns the objects that are about any of these.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::object::Object;
 use crate::context::Context;
 use crate::effect::{Effect, PatchAuthor};
-use crate::hook::object_patch::{Existing, ObjectPatch, Operation, Propagation, Target};
+use crate::hook::object_patch::{Existing, ObjectPatch, Operation, Propagation, Purpose, Target};
 use crate::package::RepositoryKey;
 use crate::reconcile::Step;
 
@@ -78,7 +78,7 @@ impl Change {
             operation: self.operation,
             ignore_missing_object: may_be_gone,
             ignore_hook_error: false,
-            holds_rest: false,
+            purpose: Purpose::Asked,
         };
         let author = PatchAuthor::Repository(author.clone());
         let patches = Arc::from([patch]);

@@ -9,7 +9,7 @@ use super::status::Status;
 use crate::addon::SourceKey;
 use crate::context::Context;
 use crate::effect::{Effect, PatchAuthor};
-use crate::hook::object_patch::{ObjectPatch, Operation, Target};
+use crate::hook::object_patch::{ObjectPatch, Operation, Purpose, Target};
 use crate::name::RunId;
 use crate::reconcile::Step;
 
@@ -107,7 +107,7 @@ fn patch_of(
         operation,
         ignore_missing_object: may_be_gone,
         ignore_hook_error: false,
-        holds_rest: false,
+        purpose: Purpose::Asked,
     };
     let author = PatchAuthor::Source(author.clone());
     (run, Effect::PatchObjects { run, author, patches: Arc::from([patch]) })

@@ -7,7 +7,7 @@ use engine::view::{Format, status, why};
 use serde_json::{Value, json};
 
 use crate::build::Files;
-use crate::control_plane::{ControlPlane, Hook, TERMINATING};
+use crate::control_plane::{ControlPlane, DROPPED, Hook, TERMINATING};
 use crate::controllers::{controller, follower, site, sites, team};
 
 const FORMAT: Format<'_> = Format { show: &|text| text.to_owned(), at: &|_| String::new() };
@@ -207,6 +207,12 @@ fn that_a_kind_is_missing_is_a_condition_and_an_event_of_each_object_while_it_la
     assert_eq!(stalled(&plane, "b"), stalled(&plane, "a"));
     assert_eq!(reasons(&plane), ["ReconcileWaiting"; 2]);
     assert_eq!(plane.run_for(3_600), [""; 0]);
+    let picture = shown(&plane);
+    assert!(
+        picture.contains("watch of Service waits for 61 min for kind Service, which does not exist"),
+        "{picture}"
+    );
+    assert!(picture.contains("Watches: 3, 2 objects, 1 for kinds that do not exist, 0 broken"), "{picture}");
     plane.restart();
     assert_eq!(plane.run_for(3_600), [""; 0]);
     plane.announcements.clear();
@@ -245,6 +251,23 @@ fn a_kind_without_conditions_waits_as_well() {
     plane.bring("Service");
     plane.run_for(10);
     assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn what_the_api_server_drops_of_a_status_is_told_until_it_takes_all_of_it() {
+    let mut plane = started(&controller(), sites);
+    // The finalizer comes before.
+    plane.refusals.extend([None, Some(DROPPED)]);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(60);
+    assert_eq!((reasons(&plane), plane.failures, plane.has_work()), (vec!["StatusIgnored"], 0, false));
+    assert_eq!(plane.announcements[0].message, DROPPED);
+    assert!(shown(&plane).contains("schema of the status"), "{}", shown(&plane));
+    assert_eq!(plane.run_for(3_600), [""; 0]);
+    site(&mut plane, "a", json!({"other": 1}));
+    plane.run_for(10);
+    assert!(!shown(&plane).contains(DROPPED), "{}", shown(&plane));
+    assert_eq!(reasons(&plane).len(), 1);
 }
 
 #[test]

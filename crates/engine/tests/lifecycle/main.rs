@@ -18,6 +18,7 @@ mod config_secret;
 mod contexts;
 mod control_plane;
 mod controller_figures;
+mod controller_finalizers;
 mod controller_remarks;
 mod controller_wakes;
 mod controllers;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::Problem;
-use super::{Existing, ObjectPatch, Operation, Propagation, Target};
+use super::{Existing, ObjectPatch, Operation, Propagation, Purpose, Target};
 
 const KEYS: [&str; 13] = [
     "operation",
@@ -145,7 +145,13 @@ impl Reader {
                 "subresource is part of a path: it can't be '.' or '..', nor have '/' or '%'".to_owned(),
             );
         }
-        Some(ObjectPatch { target, operation, ignore_missing_object, ignore_hook_error, holds_rest: false })
+        Some(ObjectPatch {
+            target,
+            operation,
+            ignore_missing_object,
+            ignore_hook_error,
+            purpose: Purpose::Asked,
+        })
     }
 
     fn create(&mut self, existing: Existing) -> Option<Operation> {

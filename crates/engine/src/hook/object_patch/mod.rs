@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) use self::document::is_path_part;
 pub use self::error::{ObjectPatchError, Problem};
 pub use self::limits::{MAX_BYTES, MAX_OPERATIONS, MAX_VALUES, MAX_YAML_BYTES};
-pub use self::operation::{Existing, ObjectPatch, Operation, Propagation, Target};
+pub use self::operation::{Existing, ObjectPatch, Operation, Propagation, Purpose, Target};
 
 /// Returns the operations of `text`: JSON objects one after the other, or YAML documents.
 ///

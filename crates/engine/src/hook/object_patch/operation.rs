@@ -15,8 +15,22 @@ pub struct ObjectPatch {
     pub ignore_missing_object: bool,
     /// Whether it is carried out although the hook failed, if it patches the status.
     pub ignore_hook_error: bool,
-    /// Whether what is behind it is left if it fails.
-    pub holds_rest: bool,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// What a change of an object is for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Purpose {
+    /// Somebody asked for this operation.
+    #[default]
+    Asked,
+    /// A child of a controller is to be as its hook says. Children come in order, so what is behind one that fails is left.
+    Child,
+    /// A controller's finalizer comes or goes.
+    Finalizer,
+    /// A controller says how an object is.
+    Status,
 }
 
 /// The address of an object.
@@ -107,13 +121,19 @@ impl ObjectPatch {
 /// Writes what is done to which object, never what is written into it.
 impl fmt::Display for ObjectPatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = match self.operation {
-            Operation::Apply { .. } | Operation::ApplyChild { .. } => "Apply",
-            Operation::Create { .. } => "Create",
-            Operation::Delete(_) => "Delete",
-            Operation::Jq { .. } | Operation::JsonPatch { .. } | Operation::MergePatch { .. } => "Filter",
+        let what = match (self.purpose, &self.operation) {
+            (Purpose::Child, Operation::Delete(_)) => "deletion of child",
+            (Purpose::Child, _) => "child",
+            (Purpose::Finalizer, _) => "finalizers of",
+            (Purpose::Status, _) => "status of",
+            (_, Operation::Apply { .. } | Operation::ApplyChild { .. }) => "Apply object",
+            (_, Operation::Create { .. }) => "Create object",
+            (_, Operation::Delete(_)) => "Delete object",
+            (_, Operation::Jq { .. } | Operation::JsonPatch { .. } | Operation::MergePatch { .. }) => {
+                "Filter object"
+            }
         };
-        write!(f, "{verb} object {}", self.target)
+        write!(f, "{what} {}", self.target)
     }
 }
 

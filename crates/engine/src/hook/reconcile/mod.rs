@@ -2,6 +2,7 @@
 
 mod binding;
 mod context;
+mod dropped;
 mod ownership;
 mod result;
 
@@ -10,7 +11,8 @@ pub use self::binding::{
     ParentReference, ReconcileBinding, RelatedKind, Update,
 };
 pub use self::context::{Reconciliation, ShownKind};
-pub use self::ownership::is_child_of_same;
+pub use self::dropped::dropped_fields;
+pub use self::ownership::{ANOTHER_NAME, is_child_of_same};
 pub(crate) use self::ownership::{CHILD_LABEL, MADE_BY, OWNED_BY};
 pub use self::result::{
     Condition, MAX_BYTES, MAX_CHILDREN, MAX_CONDITIONS, ReconcileResult, ResultError, parse,

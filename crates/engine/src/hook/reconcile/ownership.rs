@@ -10,6 +10,10 @@ pub(crate) const OWNED_BY: &str = "addon-operator.io/owned-by";
 /// The annotation of a child that says which binding makes it: the kind of its parent may have several.
 pub(crate) const MADE_BY: &str = "addon-operator.io/made-by";
 
+/// What a person can do if an object is there already in the place of a child, and is none.
+pub const ANOTHER_NAME: &str =
+    "give the child another name, or delete what is there; the object is tried again by itself";
+
 /// Returns whether an object that is there is already the child that `wanted` is to be: it names the same parent, and
 /// no other binding that makes it.
 pub fn is_child_of_same(living: &Value, wanted: &Value) -> bool {

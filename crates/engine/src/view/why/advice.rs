@@ -44,6 +44,7 @@ fn again(kind: FailureKind, advice: String) -> String {
         FailureKind::MissingKind => advice + "; it is tried again by itself, after the other modules",
         FailureKind::Bug
         | FailureKind::Cancelled
+        | FailureKind::Dropped
         | FailureKind::HookLimit
         | FailureKind::HookTimeout
         | FailureKind::Package
@@ -64,6 +65,9 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
         }
         FailureKind::Conflict => {
             "nothing, unless it goes on: somebody else changed the object meanwhile".to_owned()
+        }
+        FailureKind::Dropped => {
+            "add the fields to the schema of the kind, or leave them out".to_owned()
         }
         FailureKind::Files => "correct the file that the message names".to_owned(),
         FailureKind::Forbidden => {

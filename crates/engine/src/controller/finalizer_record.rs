@@ -1,0 +1,182 @@
+//! Which finalizers of an object are those of a binding: the one that it names, and one that it named before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::observed::Metadata;
+
+/// The annotation of an object that says which binding added which finalizer, as JSON: `{"module/hook/binding": "example.com/site"}`.
+const RECORD: &str = "addon-operator.io/finalizers";
+
+/// The bindings of a kind that are on.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Peers {
+    /// How they are named.
+    pub(super) marks: BTreeSet<Arc<str>>,
+    /// What they name.
+    pub(super) finalizers: BTreeSet<String>,
+}
+
+/// A finalizer that nobody removes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Left {
+    pub(super) finalizer: String,
+    /// The binding that added it.
+    pub(super) by: String,
+}
+
+/// The finalizers of an object, as a binding sees them.
+#[derive(Debug)]
+pub(super) struct Finalizers<'m> {
+    mark: String,
+    /// The one that the binding names.
+    wanted: Option<&'m str>,
+    metadata: &'m Metadata,
+    record: BTreeMap<String, String>,
+}
+
+impl<'m> Finalizers<'m> {
+    /// Returns those of an object. A record that can't be read says nothing.
+    pub(super) fn of(metadata: &'m Metadata, mark: String, wanted: Option<&'m str>) -> Self {
+        let text = metadata.annotations.get(RECORD);
+        let record = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        Self { mark, wanted, metadata, record }
+    }
+
+    fn is_own(&self, finalizer: &str) -> bool {
+        self.wanted == Some(finalizer)
+            || self.record.get(&self.mark).is_some_and(|before| before == finalizer)
+    }
+
+    /// Returns whether the object has one of the binding.
+    pub(super) fn are_held(&self) -> bool {
+        self.metadata.finalizers.iter().any(|finalizer| self.is_own(finalizer))
+    }
+
+    /// Returns whether the object has what the binding names, and nothing that it named before.
+    pub(super) fn are_settled(&self) -> bool {
+        let own = self.metadata.finalizers.iter().filter(|finalizer| self.is_own(finalizer));
+        own.map(String::as_str).eq(self.wanted)
+    }
+
+    /// Returns the fields of the metadata of an object that has this one of the binding, or none.
+    pub(super) fn fields(&self, finalizer: Option<&str>) -> Map<String, Value> {
+        let others = self.metadata.finalizers.iter().map(String::as_str).filter(|name| !self.is_own(name));
+        let names: Vec<&str> = others.chain(finalizer).collect();
+        let mut record = self.record.clone();
+        match finalizer {
+            Some(finalizer) => record.insert(self.mark.clone(), finalizer.to_owned()),
+            None => record.remove(&self.mark),
+        };
+        let mut fields = Map::from_iter([("finalizers".to_owned(), names.into())]);
+        if record != self.record {
+            let text = (!record.is_empty()).then(|| serde_json::to_string(&record).unwrap_or_default());
+            let annotations = Map::from_iter([(RECORD.to_owned(), text.into())]);
+            fields.insert("annotations".to_owned(), annotations.into());
+        }
+        fields
+    }
+
+    /// Returns one on the object that a binding added which is not among these, and that none of these names.
+    pub(super) fn left(&self, peers: &Peers) -> Option<Left> {
+        let is_there = |finalizer: &str| self.metadata.has_finalizer(finalizer);
+        let is_left = |(by, finalizer): &(&String, &String)| {
+            is_there(finalizer)
+                && !peers.marks.contains(by.as_str())
+                && !peers.finalizers.contains(finalizer.as_str())
+        };
+        let (by, finalizer) = self.record.iter().find(is_left)?;
+        Some(Left { finalizer: finalizer.clone(), by: by.clone() })
+    }
+}
+
+/// Changes the metadata of an object as a merge patch of these fields does.
+pub(super) fn applied(metadata: &mut Map<String, Value>, fields: &Map<String, Value>) {
+    for (field, new) in fields {
+        let mut value = new.clone();
+        if let Value::Object(changes) = new {
+            let mut merged = metadata.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
+            for (key, text) in changes {
+                if text.is_null() {
+                    merged.remove(key);
+                } else {
+                    merged.insert(key.clone(), text.clone());
+                }
+            }
+            value = merged.into();
+        }
+        // The API server leaves out what is empty.
+        let is_empty =
+            value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty);
+        if is_empty {
+            metadata.remove(field);
+        } else {
+            metadata.insert(field.clone(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::hook::snapshot::Item;
+
+    fn metadata(finalizers: &[&str], record: &Value) -> Metadata {
+        let annotations = record.is_object().then(|| json!({RECORD: record.to_string()}));
+        let object = json!({"metadata": {"finalizers": finalizers, "annotations": annotations}});
+        Metadata::of(&Item::unfiltered(object.to_string().as_bytes().into(), true))
+    }
+
+    #[test]
+    fn a_finalizer_is_that_of_the_binding_that_names_it_or_named_it_before() {
+        let seen = metadata(&["x/old", "x/else"], &json!({"a/b": "x/old", "c/d": "x/else"}));
+        let of = |mark: &str, wanted| Finalizers::of(&seen, mark.to_owned(), wanted);
+        let renamed = of("a/b", Some("x/new"));
+        assert!(renamed.are_held() && !renamed.are_settled());
+        let record = json!({"a/b": "x/new", "c/d": "x/else"}).to_string();
+        let fields = json!({"finalizers": ["x/else", "x/new"], "annotations": {RECORD: record}});
+        assert_eq!(Value::Object(renamed.fields(Some("x/new"))), fields);
+        assert!(of("a/b", Some("x/old")).are_settled());
+        assert!(of("a/b", None).are_held() && !of("a/b", None).are_settled(), "it is dropped");
+        let stranger = of("e/f", Some("x/f"));
+        assert!(!stranger.are_held() && !stranger.are_settled() && of("e/f", None).are_settled());
+    }
+
+    #[test]
+    fn the_record_goes_with_the_last_finalizer_and_is_not_written_for_what_it_says() {
+        let seen = metadata(&["x/old"], &json!({"a/b": "x/old"}));
+        let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"));
+        let gone = json!({"finalizers": [], "annotations": {RECORD: null}});
+        assert_eq!(Value::Object(own.fields(None)), gone);
+        let mut living =
+            json!({"name": "a", "finalizers": ["x/old"], "annotations": {RECORD: "{}", "x": "y"}});
+        applied(living.as_object_mut().unwrap(), &own.fields(None));
+        assert_eq!(living, json!({"name": "a", "annotations": {"x": "y"}}));
+        // Who has it by a manifest has no record.
+        let seen = metadata(&["x/old"], &Value::Null);
+        let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"));
+        assert_eq!(Value::Object(own.fields(None)), json!({"finalizers": []}));
+    }
+
+    #[test]
+    fn what_a_binding_added_that_is_not_there_is_left_unless_another_one_names_it() {
+        let seen = metadata(&["x/one", "x/two"], &json!({"a/b": "x/one", "c/d": "x/two", "e/f": "x/gone"}));
+        let left = |marks: &[&str], finalizers: &[&str]| {
+            let peers = Peers {
+                marks: marks.iter().copied().map(Arc::from).collect(),
+                finalizers: finalizers.iter().map(|&name| name.to_owned()).collect(),
+            };
+            Finalizers::of(&seen, "g/h".to_owned(), None).left(&peers).map(|left| left.finalizer)
+        };
+        assert_eq!(left(&["c/d"], &[]).as_deref(), Some("x/one"));
+        assert_eq!(left(&["a/b"], &[]).as_deref(), Some("x/two"));
+        assert_eq!((left(&["a/b"], &["x/two"]), left(&["a/b", "c/d"], &[])), (None, None));
+        let unreadable = json!({"metadata": {"finalizers": ["x/one"], "annotations": {RECORD: "[1"}}});
+        let unreadable = Metadata::of(&Item::unfiltered(unreadable.to_string().as_bytes().into(), true));
+        assert_eq!(Finalizers::of(&unreadable, "g/h".to_owned(), None).left(&Peers::default()), None);
+    }
+}
