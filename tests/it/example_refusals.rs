@@ -27,7 +27,7 @@ async fn live_with_one_refused_of(step: u64) {
     let faults = world.cluster.server.faults();
     faults.clear();
     for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
-        faults.add(FaultPlan::on(method, "/apis/*").every(step).fail(500));
+        faults.add(FaultPlan::on(method, "/api*").every(step).fail(500));
     }
     let operator = world.cluster.start(&[("retry-delay", "1ms")]).await;
     world.kinds().await;

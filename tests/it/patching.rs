@@ -36,7 +36,9 @@ impl Fixture {
     async fn apply_for(&self, purpose: Purpose, documents: &[Value]) -> Result<(), Failure> {
         let text = documents.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let mut patches: Vec<ObjectPatch> = parse(text.as_bytes()).unwrap();
-        patches.iter_mut().for_each(|patch| patch.purpose = purpose);
+        for patch in &mut patches {
+            patch.purpose = purpose;
+        }
         let hook = HookId { scope: Scope::Global, name: "h.sh".into() };
         self.patcher.apply(&PatchAuthor::Hook(hook), &patches).await
     }

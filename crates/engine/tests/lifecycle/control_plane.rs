@@ -381,43 +381,45 @@ impl ControlPlane {
             }
             (_, None) if patch.ignore_missing_object => Ok(()),
             (_, None) => Err("not found".to_owned()),
-            (Operation::MergePatch { patch }, Some(mut known)) => {
-                let finalizers = patch["metadata"].get("finalizers");
-                if let Some(annotations) =
-                    patch["metadata"].get("annotations").filter(|_| finalizers.is_none())
-                {
-                    self.log.push(format!("annotations {annotations} of {key}"));
-                    merge(&mut known["metadata"]["annotations"], annotations);
-                    self.put(&address, known);
-                    return Ok(());
-                }
-                if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
-                    self.conflicts += 1;
-                    return Err(CONFLICT.to_owned());
-                }
-                if let Some(finalizers) = finalizers {
-                    self.log.push(format!("finalizers {finalizers} of {key}"));
-                    if let Some(annotations) = patch["metadata"].get("annotations") {
-                        merge(&mut known["metadata"]["annotations"], annotations);
-                    }
-                    if *finalizers == json!([]) && !self.lets_go {
-                        let uid = known["metadata"]["uid"].as_str().unwrap().to_owned();
-                        assert!(self.finalized.contains(&uid), "{key} is let go before its end");
-                        self.released.insert(uid);
-                    }
-                    known["metadata"]["finalizers"] = finalizers.clone();
-                    self.put(&address, known);
-                    return Ok(());
-                }
-                merge(&mut known["status"], &patch["status"]);
-                self.log.push(format!("status {} of {key}", without_times(&known["status"])));
-                self.put(&address, known);
-                Ok(())
-            }
+            (Operation::MergePatch { patch }, Some(known)) => self.merge_patch(&address, known, patch),
             (Operation::Create { .. } | Operation::JsonPatch { .. } | Operation::Jq { .. }, Some(_)) => {
                 panic!("{patch:?}")
             }
         }
+    }
+
+    /// Merges a patch into an object.
+    fn merge_patch(&mut self, address: &Address, mut known: Value, patch: &Value) -> Result<(), String> {
+        let key = &address.1;
+        let finalizers = patch["metadata"].get("finalizers");
+        if let Some(annotations) = patch["metadata"].get("annotations").filter(|_| finalizers.is_none()) {
+            self.log.push(format!("annotations {annotations} of {key}"));
+            merge(&mut known["metadata"]["annotations"], annotations);
+            self.put(address, known);
+            return Ok(());
+        }
+        if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
+            self.conflicts += 1;
+            return Err(CONFLICT.to_owned());
+        }
+        if let Some(finalizers) = finalizers {
+            self.log.push(format!("finalizers {finalizers} of {key}"));
+            if let Some(annotations) = patch["metadata"].get("annotations") {
+                merge(&mut known["metadata"]["annotations"], annotations);
+            }
+            if *finalizers == json!([]) && !self.lets_go {
+                let uid = known["metadata"]["uid"].as_str().unwrap().to_owned();
+                assert!(self.finalized.contains(&uid), "{key} is let go before its end");
+                self.released.insert(uid);
+            }
+            known["metadata"]["finalizers"] = finalizers.clone();
+            self.put(address, known);
+            return Ok(());
+        }
+        merge(&mut known["status"], &patch["status"]);
+        self.log.push(format!("status {} of {key}", without_times(&known["status"])));
+        self.put(address, known);
+        Ok(())
     }
 
     /// Checks that nobody wants a child that is to be deleted.
