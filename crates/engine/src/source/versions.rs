@@ -64,7 +64,7 @@ impl Sources {
             let (offered, why) =
                 (offered.clone(), self.hold_reason(approvals, spec, now, old, &offered.bundle));
             // One that was approved is not lost because a higher one came meanwhile.
-            let is_overtaken = why.as_ref().is_some_and(|why| why.is_for_approval());
+            let is_overtaken = why.as_ref().is_some_and(HoldReason::is_for_approval);
             let instead = addons.iter().filter(|addon| is_overtaken && is_between(old, addon, &offered));
             let instead = instead.filter(|addon| {
                 let why = self.hold_reason(approvals, spec, now, old, &addon.bundle);
