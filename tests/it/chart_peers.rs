@@ -125,6 +125,71 @@ async fn b19_what_helm_pushed_to_a_real_registry_is_kept_and_told_when_it_is_pus
     operator.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs docker-registry and helm"]
+async fn b19_of_a_real_registry_a_constraint_takes_what_helm_pulls() {
+    let registry = DockerRegistry::new().await;
+    registry.docker_config();
+    let (ca, config) = (registry.file("authority.pem"), registry.file("config.json"));
+    let login = ["--ca-file", &ca, "--registry-config", &config];
+    let to = registry.url("/charts");
+    for version in ["0.1.0", "1.0.0+3", "1.0.0+1", "1.2.0", "1.3.0-rc.1"] {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("pushed.tgz"), alpha(version)).unwrap();
+        helmed(home.path(), &[&["push", "pushed.tgz", &to][..], &login].concat());
+    }
+    let constraints = [
+        "1.0.0+3",
+        "1.0.0+1",
+        "1.0.0+9",
+        "1.0.0",
+        "1.0",
+        "1",
+        "v1.2.0",
+        "=1.0.0",
+        "~1.0",
+        "^1",
+        "<1.2",
+        "!=1.2.0",
+        ">=1.3.0-0",
+        "*",
+    ];
+    let url = registry.url("/charts/alpha");
+    let mut pulled = BTreeMap::new();
+    for constraint in constraints {
+        let home = tempfile::tempdir().unwrap();
+        let (is_pulled, _) =
+            helm(home.path(), &[&["pull", &url, "--version", constraint][..], &login].concat());
+        if is_pulled {
+            let file = fs::read_dir(home.path())
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let file = file.into_iter().find(|name| name.ends_with(".tgz")).unwrap();
+            let version = file.trim_start_matches("alpha-").trim_end_matches(".tgz").to_owned();
+            pulled.insert(constraint.to_owned(), version);
+        }
+    }
+    let world = World::new().await;
+    let secret = json!({"metadata": {"name": "auth"}, "stringData": {"user": "joe", "password": "hunter2"}});
+    ok(&world.cluster.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    let operator = world.cluster.start(&[("source-allow", "localhost"), ("source-ca", &ca)]).await;
+    let charts = json!([{"name": "alpha", "versions": constraints}]);
+    let spec = json!({"name": "corp", "url": to, "charts": charts, "authSecret": "auth"});
+    world.apply("Repository", "corp", spec).await;
+    let said = world.failed("Chart", "alpha-corp", "initChartFailed").await;
+    assert!(said.contains("has the tag \"1.0.0+9\"") && said.contains("~1.0 is a range"), "{said}");
+    let resolved = world.object("Chart", "alpha-corp").await["status"]["resolved"].clone();
+    let text = |line: &Value, field: &str| line[field].as_str().unwrap().to_owned();
+    let taken: BTreeMap<String, String> = resolved
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| (text(line, "constraint"), text(line, "version")))
+        .collect();
+    assert_eq!(taken, pulled);
+    operator.stop().await;
+}
+
 /// What Helm reads and writes on the way to a repository behind nginx.
 struct Published<'p> {
     nginx: &'p Nginx,
