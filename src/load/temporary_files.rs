@@ -1,8 +1,9 @@
-//! Recognises temporary files of editors and volumes, which are no part of a module.
+//! Recognises temporary files of editors, volumes and programs, which are no part of a module.
 
 /// Returns whether a file or directory of this name is a temporary one.
 ///
-/// Those are swap files, backups and locks of editors, and what Kubernetes keeps in a volume of a ConfigMap.
+/// Those are swap files, backups and locks of editors, what Kubernetes keeps in a volume of a ConfigMap, and what Python
+/// compiled: each first run of a hook in Python would be a new version of its module.
 pub(super) fn is_draft(name: &str) -> bool {
     let is_swap = || {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -19,6 +20,7 @@ pub(super) fn is_draft(name: &str) -> bool {
         || name.ends_with("___jb_old___")
         || name.starts_with(".goutputstream-")
         || name == "4913"
+        || name == "__pycache__"
         || is_swap()
 }
 
@@ -32,6 +34,7 @@ mod tests {
             "..data",
             "..2026_11_21",
             "..data_tmp",
+            "__pycache__",
             "a.sh~",
             "#a.sh#",
             ".#a.sh",
