@@ -366,7 +366,7 @@ impl Operator {
         effects: impl FnOnce(Adapters) -> E,
     ) -> anyhow::Result<Outcome> {
         let settings = &around.settings;
-        let Self { parameters, parts, channels, .. } = self;
+        let Self { questions, parameters, parts, channels } = self;
         let telemetry = Arc::clone(&parts.telemetry);
         for warning in &catalog.warnings {
             tracing::warn!("{warning}");
@@ -405,11 +405,12 @@ impl Operator {
         }
         let engine = Engine::restored(config_of_engine, catalog, (&registry, &lost), pins);
         let shutdown = ending(around, &telemetry);
+        let resting = election::keep_standby_small(settings, &questions);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
         let started = vec![values, secret_values, Event::Started];
         let stopped =
             driver::drive(engine, effects, channels, started, shutdown, settings.shutdown_timeout).await;
-        following.iter().for_each(JoinHandle::abort);
+        following.iter().chain(&resting).for_each(JoinHandle::abort);
         drop(answering);
         drop(files);
         if let Stopped::Aborted(abort) = stopped {

@@ -1,13 +1,17 @@
 //! What keeps operators of one namespace apart, at the start and at the end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::bail;
 use engine::{Abort, ElectionConfig, ElectionMode};
+use tokio::task::JoinHandle;
 
 use super::surroundings::{Outcome, Surroundings};
 use crate::config::{self, Settings};
+use crate::driver::Questions;
 use crate::lease::LeaseObject;
+use crate::process::memory;
 
 /// Returns what the engine has to know; `None` if nothing keeps operators apart.
 pub(super) fn config(settings: &Settings) -> Option<ElectionConfig> {
@@ -35,6 +39,29 @@ pub(super) fn lease(around: &Surroundings, election: Option<&ElectionConfig>) ->
         LeaseObject::new(client, &around.settings.namespace, election, fence)
     };
     election.map(object).map(Arc::new)
+}
+
+/// How often a standby looks whether it takes more memory than it needs.
+const STANDBY_REST: Duration = Duration::from_mins(1);
+
+/// How much a standby takes at least, of its own and of the files of its program.
+const STANDBY_NEEDS: u64 = 16 << 20;
+
+/// Gives back what a standby does not need: code that its start, probes and scrapes ran. Ends with the engine.
+pub(super) fn keep_standby_small(settings: &Settings, questions: &Questions) -> Option<JoinHandle<()>> {
+    if !matches!(settings.election.mode, config::ElectionMode::Standby) {
+        return None;
+    }
+    let questions = questions.clone();
+    Some(tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(STANDBY_REST).await;
+            let Some(converge) = questions.converge().await else { return };
+            if converge.standby_of.is_some() && memory::resident() > STANDBY_NEEDS {
+                tokio::task::spawn_blocking(memory::give_back);
+            }
+        }
+    }))
 }
 
 /// Ends an operator that may not act any more: what it had begun stops before it returns.

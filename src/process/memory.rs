@@ -26,7 +26,16 @@ pub fn share_heap() {
     }
 }
 
-/// Returns free parts of the heap to the system, and the pages of code, which are mapped again when they run.
+/// Returns how many bytes of this process are in memory, with those of its files; 0 if the system does not say so.
+pub fn resident() -> u64 {
+    let pages = || -> Option<u64> {
+        let counts = std::fs::read_to_string("/proc/self/statm").ok()?;
+        counts.split_whitespace().nth(1)?.parse().ok()
+    };
+    pages().unwrap_or_default() * rustix::param::page_size() as u64
+}
+
+/// Returns free parts of the heap to the system, and the pages of the program, which are mapped again when they are needed.
 ///
 /// It takes a few milliseconds, during which other threads can't allocate.
 pub fn give_back() {
@@ -38,20 +47,20 @@ pub fn give_back() {
             libc::malloc_trim(0);
         }
     }
-    // A failure leaves the code mapped, which does no harm.
-    let _ = unmap_code();
+    // A failure leaves the program mapped, which does no harm.
+    let _ = unmap_program();
 }
 
-/// Unmaps the pages of this program's code. They stay in the page cache of the system.
-fn unmap_code() -> io::Result<()> {
+/// Unmaps the pages of this program's code and constants. They stay in the page cache of the system.
+fn unmap_program() -> io::Result<()> {
     let program = std::env::current_exe()?;
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     for line in maps.lines().filter(|line| program.to_str().is_some_and(|path| line.ends_with(path))) {
-        let Some((start, end)) = code_range(line) else { continue };
+        let Some((start, end)) = unwritten_range(line) else { continue };
         let place = std::ptr::without_provenance_mut::<libc::c_void>(start);
         #[expect(unsafe_code, reason = "only the system knows what is mapped")]
-        // SAFETY: the range is code of this program, mapped from its file and never written to: each of its pages
-        // is read from the file again, with the same bytes, when it is needed.
+        // SAFETY: the range is code or constants of this program, mapped from its file and never written to: each of
+        // its pages is read from the file again, with the same bytes, when it is needed.
         unsafe {
             libc::madvise(place, end.saturating_sub(start), libc::MADV_DONTNEED);
         }
@@ -59,13 +68,16 @@ fn unmap_code() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the bounds of a mapping if it is read-only code.
-fn code_range(line: &str) -> Option<(usize, usize)> {
+/// Returns the bounds of a mapping if nobody ever wrote to it: read-only code, and the constants before it.
+///
+/// The file begins with constants. What can be read only behind the code was written to when the program was loaded.
+fn unwritten_range(line: &str) -> Option<(usize, usize)> {
     let mut parts = line.split_whitespace();
-    let (range, rights) = (parts.next()?, parts.next()?);
+    let (range, rights, offset) = (parts.next()?, parts.next()?, parts.next()?);
     let (start, end) = range.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    (rights == "r-xp").then_some((address(start)?, address(end)?))
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    let is_unwritten = rights == "r-xp" || (rights == "r--p" && number(offset)? == 0);
+    is_unwritten.then_some((number(start)?, number(end)?))
 }
 
 #[cfg(test)]
@@ -75,19 +87,28 @@ mod tests {
     #[test]
     fn code_is_unmapped_and_runs_all_the_same() {
         for _ in 0..100 {
-            unmap_code().unwrap();
+            unmap_program().unwrap();
             assert_eq!("12 345".split(' ').filter_map(|text| text.parse::<u32>().ok()).sum::<u32>(), 357);
         }
     }
 
     #[test]
-    fn only_code_that_nobody_writes_to_is_meant() {
-        let line =
-            |rights: &str| format!("5606993c0000-560699c1e000 {rights} 00000000 fd:00 123   /usr/bin/x");
-        assert_eq!(code_range(&line("r-xp")), Some((0x5606_993c_0000, 0x5606_99c1_e000)));
-        for rights in ["r--p", "rw-p", "rwxp", "r-xs"] {
-            assert_eq!(code_range(&line(rights)), None);
+    fn only_what_nobody_writes_to_is_meant() {
+        let line = |rights: &str, offset: &str| {
+            format!("5606993c0000-560699c1e000 {rights} {offset} fd:00 123   /usr/bin/x")
+        };
+        let whole = Some((0x5606_993c_0000, 0x5606_99c1_e000));
+        for (rights, offset, found) in [
+            ("r-xp", "00b0f000", whole),
+            ("r-xp", "00000000", whole),
+            ("r--p", "00000000", whole),
+            ("r--p", "03054000", None),
+            ("rw-p", "00000000", None),
+            ("rwxp", "00b0f000", None),
+            ("r-xs", "00b0f000", None),
+        ] {
+            assert_eq!(unwritten_range(&line(rights, offset)), found, "{rights} {offset}");
         }
-        assert_eq!(code_range("vsyscall"), None);
+        assert_eq!(unwritten_range("vsyscall"), None);
     }
 }

@@ -15,9 +15,10 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::support::DEADLINE;
+use crate::support::measured::Program;
 use crate::support::outage::connected;
 use crate::support::program::{Running, Workspace, get, hook};
+use crate::support::{DEADLINE, in_process};
 use crate::webhook_listener::{Asked, review};
 
 /// What a run writes into the trace that all replicas append to: who it is, and when it begins and ends. A hook that is killed
@@ -431,4 +432,41 @@ async fn two_operators_by_mistake_are_seen_or_refused() {
     assert_eq!(first.stop(), 0);
     let lease: Value = serde_json::to_value(cluster.lease().get(NAME).await.unwrap()).unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "{lease}");
+}
+
+/// Run it with `FIGURES_OPERATOR=target/release/addon-operator`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures memory; docs/performance.md has the numbers"]
+async fn a_standby_that_is_probed_and_scraped_takes_25_mib_at_most() {
+    let world = in_process::Cluster::new().await;
+    let samples = ["modules", "global-hooks"].map(|dir| format!("{}/{dir}", env!("CARGO_MANIFEST_DIR")));
+    let replica = async |name: &str| {
+        let variables = [
+            ("ADDON_OPERATOR_HA", "true"),
+            ("ADDON_OPERATOR_POD", name),
+            ("MODULES_DIR", &samples[0]),
+            ("GLOBAL_HOOKS_DIR", &samples[1]),
+        ];
+        Program::start(&world, &variables).await
+    };
+    let leads = async |program: &Program, is: f64| {
+        while (program.metric("addon_operator_leader ").await - is).abs() > 0.5 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let leader = replica("a").await;
+    leads(&leader, 1.0).await;
+    let standby = replica("b").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    leads(&standby, 0.0).await;
+    let mut seen = Vec::new();
+    // Each time as Prometheus and the kubelet ask, for more than two of the minutes after which it gives back.
+    for _ in 0..32 {
+        standby.metric("addon_operator").await;
+        seen.push(standby.kib("VmRSS:"));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    let (own, last) = (standby.kib("RssAnon:"), seen.split_off(16));
+    println!("KiB of a standby, its own {own}: {seen:?}, then {last:?}");
+    assert!(last.iter().all(|kib| *kib <= 25 << 10), "{last:?}");
 }

@@ -1,6 +1,6 @@
 //! What is free goes back to the system. Nothing else may take or give memory meanwhile.
 
-use addon_operator::process::memory::give_back;
+use addon_operator::process::memory::{self, give_back};
 
 use crate::alone;
 
@@ -21,6 +21,7 @@ fn what_is_free_goes_back_to_the_system_though_something_lies_behind_it() {
     drop(pieces);
     give_back();
     let after = resident();
+    assert!(memory::resident() >= after as u64, "files of the program count, too");
     assert!(before.saturating_sub(after) > PIECES * 1_000 / 2, "{before} bytes, then {after}");
     drop(behind);
 }
