@@ -246,6 +246,7 @@ impl HelmCommand {
             timeout,
             mark: None,
             limits: HookLimits::default(),
+            outputs: Vec::new(),
             chroot: None,
         };
         let output = Arc::new(Mutex::new(Vec::new()));

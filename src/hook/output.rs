@@ -46,12 +46,16 @@ pub(super) struct ResponseFiles {
 }
 
 impl OutputFiles {
-    /// Returns what the hook wrote, in bytes.
-    pub(super) fn written(&self) -> Written {
+    /// Iterates over the files.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let all = [&self.config_patch, &self.values_patch, &self.metrics, &self.object_patches];
         let responses = self.responses.iter().flat_map(|files| [&files.admission, &files.conversion]);
-        let all = all.into_iter().chain(responses).chain(&self.reconcile);
-        all.fold(Written { bytes: 0, is_nothing: true }, |written, path| {
+        all.into_iter().chain(responses).chain(&self.reconcile).map(PathBuf::as_path)
+    }
+
+    /// Returns what the hook wrote, in bytes.
+    pub(super) fn written(&self) -> Written {
+        self.paths().fold(Written { bytes: 0, is_nothing: true }, |written, path| {
             let found = std::fs::metadata(path);
             let bytes = found.as_ref().map_or(0, std::fs::Metadata::len);
             let is_empty = found.is_ok_and(|file| file.is_file() && file.len() == 0);

@@ -19,7 +19,7 @@ use super::output::{OutputFiles, ResponseFiles};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
 use crate::fence::Fence;
-use crate::process::{Chroot, Chroots, Exit, Finished, LimitKind, MetLimit, Program};
+use crate::process::{Chroot, Chroots, Exit, Finished, MetLimit, Program};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
@@ -165,6 +165,7 @@ impl Hooks {
             environment,
             timeout: run.timeout,
             mark: Some("VALUES_PATH"),
+            outputs: limits.output.map(|_| outputs.paths().map(Path::to_owned).collect()).unwrap_or_default(),
             limits,
             chroot: run.hook.launch.module.as_deref().and_then(|path| {
                 let module = run.hook.id.scope.module()?;
@@ -184,11 +185,7 @@ impl Hooks {
         let id = id.clone();
         let written = outputs.written();
         let failed = match &finished {
-            Ok(finished) => exit_failure(finished).or_else(|| {
-                let all = finished.printed.saturating_add(written.bytes);
-                let most = limits.output.filter(|most| all > *most)?;
-                Some(limit_failure(&MetLimit { kind: LimitKind::Output, most }, ""))
-            }),
+            Ok(finished) => exit_failure(finished),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
         let left_running = finished.as_ref().map_or(true, |finished| finished.left_running);

@@ -63,6 +63,7 @@ impl Hooks {
             timeout: run.timeout,
             mark: Some("VALUES_PATH"),
             limits: engine::hook::HookLimits::default(),
+            outputs: Vec::new(),
             chroot: self.chroot(run.module.name.as_str(), &run.module.path, &files),
         };
         let origin = Origin::of_script(&Scope::Module(run.module.name.clone()));

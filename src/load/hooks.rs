@@ -353,6 +353,7 @@ impl Configurations {
             timeout: Some(self.timeout),
             mark: None,
             limits: engine::hook::HookLimits::default(),
+            outputs: Vec::new(),
             chroot: self.chroots.as_ref().zip(scope.module()).and_then(|(chroots, module)| {
                 let chroot = chroots.of_module(module.as_str(), candidate.root.parent()?);
                 Some(chroot.with_named_in(&self.environment))

@@ -5,7 +5,7 @@
 //! | memory | of all processes together (`memory.max`) | of each process, what it can write to (`RLIMIT_DATA`) |
 //! | processes | `pids.max` | not at all: `RLIMIT_NPROC` counts all processes of the user |
 //! | cpu | `cpu.max` | not at all: `RLIMIT_CPU` is a time, and no rate |
-//! | output | counted by this process | the same |
+//! | output | counted by this process, and seen in the files of the run (`written.rs`) | the same |
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -145,9 +145,9 @@ impl AppliedLimits {
         most.map(|most| MetLimit { kind, most })
     }
 
-    /// Returns the limit of output, if `printed` bytes are more.
-    pub(super) fn met_by_output(&self, printed: u64) -> Option<MetLimit> {
-        let most = self.limits.output.filter(|most| printed > *most)?;
+    /// Returns the limit of output, if so many bytes are more.
+    pub(super) fn met_by_output(&self, bytes: u64) -> Option<MetLimit> {
+        let most = self.limits.output.filter(|most| bytes > *most)?;
         Some(MetLimit { kind: LimitKind::Output, most })
     }
 }

@@ -22,6 +22,7 @@ mod run;
 mod streams;
 pub mod usage;
 mod wait;
+mod written;
 
 pub use chroot::{Chroot, ChrootError, Chroots};
 pub use clock::{since_boot, suspended};

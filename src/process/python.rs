@@ -56,6 +56,7 @@ mod tests {
             timeout: None,
             mark: None,
             limits: HookLimits::default(),
+            outputs: Vec::new(),
             chroot: None,
         };
         let home = || {

@@ -24,6 +24,7 @@ use super::limits::{AppliedLimits, PreparedLimits};
 use super::orphans::Register;
 use super::streams::{Stream, Streams};
 use super::wait;
+use super::written::Written;
 
 /// How long a process group has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -44,6 +45,8 @@ pub struct Program {
     pub mark: Option<&'static str>,
     /// What it and all that it starts may use at most.
     pub limits: HookLimits,
+    /// The files of one directory that are its output, like what it prints.
+    pub outputs: Vec<PathBuf>,
     /// The files that it sees; `None` for those of this process.
     pub chroot: Option<Chroot>,
 }
@@ -72,8 +75,6 @@ pub struct Finished {
     pub usage: Usage,
     /// What it printed to standard error; of a long text the beginning and the end.
     pub stderr: String,
-    /// How many bytes it printed.
-    pub printed: u64,
     /// Whether something that it started may run still: in its group, or with its streams open.
     pub left_running: bool,
 }
@@ -98,7 +99,7 @@ pub enum RunError {
         problem: String,
     },
     /// It can't be started where it sees only a part of the files.
-    #[error("can't run {path} in the chroot {root}: {}", hint(source))]
+    #[error("can't run {path} in the chroot {root}: {}", hint_in_chroot(source))]
     Chroot {
         /// The executable, as it is seen there.
         path: PathBuf,
@@ -133,6 +134,16 @@ fn hint(error: &io::Error) -> String {
     }
 }
 
+/// Returns the error of the system with its usual reason where not all files are there.
+fn hint_in_chroot(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT) => format!(
+            "{error} (is the file there, what it links to, and the interpreter in its first line? docs/security.md#hooks-in-a-chroot says what is)"
+        ),
+        _ => hint(error),
+    }
+}
+
 impl Program {
     /// Runs the program to its end and passes what it prints to `print`, piece by piece.
     ///
@@ -160,10 +171,18 @@ impl Program {
                 }
                 read = running.streams.read(&mut print) => {
                     read.map_err(|source| self.cannot_follow(running.pid, source))?;
-                    if ending.is_none() && let Some(met) = running.limits.met_by_output(running.streams.printed()) {
+                    if ending.is_none() && let Some(met) = running.met_by_output() {
                         ending = Some(Exit::Limited(met));
                         running.started.terminate();
                         kill.set(sleep(Some(GRACE)));
+                    }
+                }
+                () = running.written.changed(), if ending.is_none() => {
+                    if let Some(met) = running.met_by_output() {
+                        ending = Some(Exit::Limited(met));
+                        // In the time to end by itself it could fill the disk.
+                        killed = true;
+                        running.started.kill();
                     }
                 }
                 () = &mut timeout, if ending.is_none() => {
@@ -190,12 +209,11 @@ impl Program {
         running.streams.drain(&mut print);
         let stderr = running.streams.stderr();
         let left_running = running.streams.are_open() || has_members(running.pid);
-        let printed = running.streams.printed();
-        running.streams.leave(print);
         let limited = match reaped.code {
-            Some(0) => running.limits.met_by_output(printed),
-            Some(_) | None => running.limits.met_by_output(printed).or_else(|| running.limits.met(&stderr)),
+            Some(0) => running.met_by_output(),
+            Some(_) | None => running.met_by_output().or_else(|| running.limits.met(&stderr)),
         };
+        running.streams.leave(print);
         let exit = ending.or(limited.map(Exit::Limited)).unwrap_or(match (reaped.code, reaped.signal) {
             (Some(code), _) => Exit::Code(code),
             (None, signal) => Exit::Signal(signal.unwrap_or(0)),
@@ -206,7 +224,7 @@ impl Program {
             system: reaped.system,
             max_rss: reaped.max_rss,
         };
-        Ok(Finished { exit, usage, stderr, printed, left_running })
+        Ok(Finished { exit, usage, stderr, left_running })
     }
 
     /// Returns the entry of the environment that no other run has.
@@ -247,6 +265,8 @@ struct Running {
     started: Started,
     pidfd: AsyncFd<OwnedFd>,
     streams: Streams,
+    /// Its files, if its output is limited.
+    written: Written,
     limits: AppliedLimits,
 }
 
@@ -310,6 +330,8 @@ impl Running {
         if let Some(chroot) = &program.chroot {
             chroot.prepare().map_err(cannot_start)?.enter(&mut command, Then::Run);
         }
+        // Before it begins, so that nothing is missed.
+        let written = Written::new(program.limits.output.map_or(&[], |_| &program.outputs));
         let register = Register::open();
         let mut child = command.spawn().map_err(cannot_start)?;
         let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -328,7 +350,13 @@ impl Running {
             Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)))
         };
         let (pidfd, streams) = follow().map_err(|source| program.cannot_follow(pid, source))?;
-        Ok(Self { pid, started, pidfd, streams, limits })
+        Ok(Self { pid, started, pidfd, streams, written, limits })
+    }
+
+    /// Returns the limit of output, if it printed and wrote more.
+    fn met_by_output(&self) -> Option<MetLimit> {
+        let all = self.streams.printed().saturating_add(self.written.bytes());
+        self.limits.met_by_output(all)
     }
 }
 

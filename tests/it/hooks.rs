@@ -401,6 +401,18 @@ async fn what_a_hook_prints_and_writes_counts_together_and_its_failure_says_whic
         "{failure}"
     );
     assert!(failure.advice.unwrap().contains("--hook-limits"));
+    // It is ended while it writes, whatever it does about signals, and however it writes.
+    for writes in [
+        "head -c 5000 /dev/zero > \"$METRICS_PATH\"",
+        "head -c 5000 /dev/zero > x; mv x \"$METRICS_PATH\"",
+        "truncate -s 300M \"$METRICS_PATH\"",
+    ] {
+        let text =
+            format!("#!/bin/bash\ncd \"$(dirname \"$METRICS_PATH\")\"\ntrap '' TERM\n{writes}\nsleep 600\n");
+        let failure = fixture.run(&text).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::HookLimit, "{writes}: {failure}");
+        assert!(failure.message.contains("settings.limits.output"), "{writes}: {failure}");
+    }
     let of_option = Fixture::new();
     let limits = engine::hook::HookLimits::parse("output=1Ki").unwrap();
     let of_option = Fixture { hooks: of_option.hooks.limited(limits), ..of_option };

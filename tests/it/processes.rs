@@ -18,6 +18,7 @@ fn bash(script: &str, timeout: Option<Duration>) -> Program {
         timeout,
         mark: None,
         limits: HookLimits::default(),
+        outputs: Vec::new(),
         chroot: None,
     }
 }
@@ -219,6 +220,7 @@ async fn what_cannot_be_started_says_why() {
         timeout: None,
         mark: None,
         limits: HookLimits::default(),
+        outputs: Vec::new(),
         chroot: None,
     };
     let (_keep, cancel) = oneshot::channel();
@@ -237,6 +239,7 @@ async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
             timeout: None,
             mark: None,
             limits: HookLimits::default(),
+            outputs: Vec::new(),
             chroot: None,
         };
         let (finished, out, _) = run(program).await;
@@ -255,6 +258,7 @@ async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
         timeout: None,
         mark: None,
         limits: HookLimits::default(),
+        outputs: Vec::new(),
         chroot: None,
     };
     let refused = |expected: &'static str| {
