@@ -26,7 +26,7 @@ use config_errors::ConfigErrors;
 use exported_metrics::ExportedMetrics;
 use metrics::{Exposition, Metrics, hook_labels};
 pub use progress::Progress;
-use task_log::{explained, log_failure, log_task, title};
+use task_log::{explained, log_failure, log_final_failure, log_task, title};
 use watch_times::{Timing, WatchTimes};
 
 pub use metrics::Description;
@@ -265,7 +265,8 @@ impl Telemetry {
                 self.metrics.certificate_end.set(&[], end);
             }
             Notice::ReviewFailed { hook, webhook, failure } => {
-                log_failure(&failure, &format!("hook {hook} has no answer for webhook {webhook}"));
+                // The API server has its answer: a review is not tried again.
+                log_final_failure(&failure, &format!("hook {hook} has no answer for webhook {webhook}"));
             }
             Notice::ChartStepped { object, step } => tracing::debug!("{object}: {step}"),
             Notice::SourcesAbsent { kind } => {
@@ -582,9 +583,18 @@ mod tests {
                 });
             }
         });
-        let said = said.0.lock().unwrap().join("\n");
+        let errors = said;
+        let said = errors.0.lock().unwrap().join("\n");
         assert_eq!(said.matches("failed; tried again in 5 s").count(), 1, "{said}");
         assert_eq!(said.matches("failed; not tried again by itself").count(), 1, "{said}");
+        assert_eq!(said.matches("it is tried again by itself").count(), 1, "{said}");
+        // A review has its answer.
+        tracing::dispatcher::with_default(&log, || {
+            let failure = engine::Failure::new(engine::FailureKind::HookOutput, "got garbage".to_owned());
+            telemetry.take(Notice::ReviewFailed { hook: hook(), webhook: "w.example.com".into(), failure });
+        });
+        let said = errors.0.lock().unwrap().join("\n");
+        assert!(said.contains("got garbage (correct what the hook writes"), "{said}");
         assert_eq!(said.matches("it is tried again by itself").count(), 1, "{said}");
     }
 

@@ -32,9 +32,14 @@ pub(super) fn log_task(task: &TaskInfo, flow: &str, what: &str) {
     );
 }
 
-/// Logs a failure that belongs to no task.
+/// Logs a failure that belongs to no task, of what is tried again.
 pub(super) fn log_failure(failure: &Failure, what: &str) {
     tracing::error!(error = explained(failure, None, false), "{what}");
+}
+
+/// Logs a failure that belongs to no task, of what is not tried again.
+pub(super) fn log_final_failure(failure: &Failure, what: &str) {
+    tracing::error!(error = explained(failure, None, true), "{what}");
 }
 
 /// Returns a failure with its advice.

@@ -1339,6 +1339,7 @@ impl Engine {
             Ok(lists) => {
                 self.sources.releases_listed();
                 let tasks = self.modules.removals(&mut self.cx, &self.configuration, &task.head, lists);
+                self.modules.forget_orphans_without_release(&mut self.cx, &mut self.configuration);
                 let queue = task.head.queue.clone();
                 self.end(task, None);
                 self.queues.put(&mut self.cx, &queue, End::Front, tasks);

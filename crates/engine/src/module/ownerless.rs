@@ -26,6 +26,11 @@ impl Ownerless {
         self.listed.insert(target.clone());
     }
 
+    /// Returns whether the releases of a place are known.
+    pub(super) fn is_listed(&self, target: &ReleaseTarget) -> bool {
+        self.listed.contains(target)
+    }
+
     /// Records a release whose module is not there.
     pub(super) fn found(&mut self, name: &ModuleName, target: &ReleaseTarget) {
         self.releases.insert((name.clone(), target.clone()));
@@ -50,7 +55,7 @@ impl Ownerless {
     pub(super) fn take(&mut self, name: &ModuleName, target: &ReleaseTarget) -> bool {
         let was_missing = self.missing.remove(name);
         let is_found = self.releases.remove(&(name.clone(), target.clone()));
-        is_found || (was_missing && !self.listed.contains(target))
+        is_found || (was_missing && !self.is_listed(target))
     }
 }
 

@@ -206,7 +206,8 @@ impl Modules {
                     let wait = if found.is_quarrel { PEACE } else { Duration::ZERO };
                     self.mends.put(cx.now + wait, (name.clone(), object.as_str().into()));
                 }
-                let who = writer.as_deref().unwrap_or("others");
+                let all = module.drift.writers(object).filter(|_| found.is_quarrel);
+                let who = all.as_deref().or(writer.as_deref()).unwrap_or("others");
                 let what = match (found.report, is_enforced) {
                     (None, _) => return,
                     (Some(DriftReport::Change), false) => format!("{object} was changed by {who} at {place}"),
@@ -401,10 +402,33 @@ impl Modules {
         self.release_gone(release, target);
         self.has_departures = true;
         if place == *target && self.states.get(&name).is_some_and(|module| module.phase == Phase::Orphaned) {
-            self.states.remove(&name);
-            self.files.forget(&name);
-            configuration.remove_module(cx, &name);
+            self.forget_orphan(cx, configuration, &name);
         }
+    }
+
+    /// Forgets the orphaned modules of which nothing had begun, now that their releases were looked for and not found.
+    pub(crate) fn forget_orphans_without_release(
+        &mut self,
+        cx: &mut Context,
+        configuration: &mut Configuration,
+    ) {
+        let is_nothing = |(name, module): &(&ModuleName, &ModuleState)| {
+            let never_began = module.phase == Phase::Orphaned && module.never_began;
+            never_began
+                && module.places.next().is_none()
+                && self.ownerless.is_listed(&self.release_place(configuration, name))
+        };
+        let nothing: Vec<ModuleName> =
+            self.states.iter().filter(is_nothing).map(|(name, _)| name.clone()).collect();
+        for name in nothing {
+            self.forget_orphan(cx, configuration, &name);
+        }
+    }
+
+    fn forget_orphan(&mut self, cx: &mut Context, configuration: &mut Configuration, name: &ModuleName) {
+        self.states.remove(name);
+        self.files.forget(name);
+        configuration.remove_module(cx, name);
     }
 }
 

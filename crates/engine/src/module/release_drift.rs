@@ -9,6 +9,9 @@ use crate::time::Time;
 /// How many changed objects are remembered of one release.
 const OBJECTS: usize = 100;
 
+/// How many writers of one object are named.
+const WRITERS: usize = 5;
+
 /// How often others may change one object until that is a quarrel, of which nothing is told any more.
 const QUARREL: u32 = 3;
 
@@ -34,8 +37,8 @@ pub(super) struct ReleaseDrift {
 struct ChangedObject {
     /// The JSON path of the first field.
     place: String,
-    /// Who wrote it, if that is known.
-    writer: Option<String>,
+    /// Who wrote it in these times, as far as that is known; the last one at the end.
+    writers: Vec<String>,
     /// Whether it is so now; otherwise it has become as rendered again.
     differs: bool,
     /// How often it became so.
@@ -77,7 +80,7 @@ impl ReleaseDrift {
         }
         let known = self.changed.entry(object.to_owned()).or_insert_with(|| ChangedObject {
             place: String::new(),
-            writer: None,
+            writers: Vec::new(),
             differs: false,
             times: 0,
             last: now,
@@ -85,9 +88,16 @@ impl ReleaseDrift {
         });
         if !known.differs && now.since(known.last) >= PEACE {
             known.times = 0;
+            known.writers.clear();
         }
         place.clone_into(&mut known.place);
-        known.writer = writer.map(str::to_owned);
+        if let Some(writer) = writer {
+            known.writers.retain(|known| known != writer);
+            known.writers.push(writer.to_owned());
+            if known.writers.len() > WRITERS {
+                known.writers.remove(0);
+            }
+        }
         known.last = now;
         if std::mem::replace(&mut known.differs, true) {
             return None;
@@ -157,11 +167,22 @@ impl ReleaseDrift {
     pub(super) fn differing(&self) -> impl Iterator<Item = String> {
         let differing = self.changed.iter().filter(|(_, known)| known.differs);
         differing.map(|(object, known)| {
-            let by = known.writer.as_ref().map(|writer| format!(" by {writer}")).unwrap_or_default();
+            let by = known.writers();
+            let by = by.map(|writers| format!(" by {writers}")).unwrap_or_default();
             let times =
                 if known.times < QUARREL { String::new() } else { format!(", {} times", known.times) };
             format!("{object} at {}{by}{times}", known.place)
         })
+    }
+
+    /// Returns whether others changed an object that differs so often that it is left to them for a while.
+    pub(super) fn has_quarrel(&self) -> bool {
+        self.changed.values().any(|known| known.differs && known.times >= QUARREL)
+    }
+
+    /// Returns who changed an object in these times, if anybody is known.
+    pub(super) fn writers(&self, object: &str) -> Option<String> {
+        self.changed.get(object)?.writers()
     }
 
     /// Returns the objects that were taken over.
@@ -172,6 +193,14 @@ impl ReleaseDrift {
     /// Returns the kinds that are not watched.
     pub(super) fn unwatched_kinds(&self) -> &[UnwatchedKind] {
         &self.unwatched
+    }
+}
+
+impl ChangedObject {
+    /// Returns who wrote it, in words.
+    fn writers(&self) -> Option<String> {
+        let (last, rest) = self.writers.split_last()?;
+        Some(if rest.is_empty() { last.clone() } else { format!("{} and {last}", rest.join(", ")) })
     }
 }
 

@@ -296,10 +296,16 @@ impl Modules {
             lower.drop_tasks(|task| task.module() != Some(name));
             return;
         }
+        module.never_began = !module.is_active;
         module.reset();
         let was_watched = std::mem::take(&mut module.release_watched);
-        let why =
-            "its directory is gone; its release stays until the next start or `module purge`".to_owned();
+        let has_release = match module.release {
+            Release::Absent => false,
+            Release::Unknown => module.spec.has_chart,
+            Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
+        };
+        let left = if has_release { "its release stays" } else { "what its hooks did stays" };
+        let why = format!("its directory is gone; {left} until the next start or `module purge`");
         self.set_phase(lower.cx, lower.configuration, name, Phase::Orphaned, Some(why));
         lower.drop_tasks(|task| task.module() != Some(name));
         if was_watched {

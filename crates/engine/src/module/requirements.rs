@@ -20,7 +20,7 @@ use crate::module_settings::Requirement;
 use crate::name::{ModuleName, QueueName};
 use crate::queue::End;
 use crate::task::{Task, TaskKind, Trigger};
-use crate::view::RequirementView;
+use crate::view::{PARKED, RequirementView};
 
 /// Something that a module requires and that is not there.
 struct Lack {
@@ -170,12 +170,10 @@ impl Modules {
             }
             Phase::Held | Phase::Waiting => time("which waits itself"),
             Phase::Failed => time("whose run failed"),
-            Phase::Deleting
-            | Phase::Disabled
-            | Phase::Orphaned
-            | Phase::Parked
-            | Phase::Running
-            | Phase::Starting => time("which did not run yet as it is now"),
+            Phase::Parked => help(PARKED.to_owned()),
+            Phase::Deleting | Phase::Disabled | Phase::Orphaned | Phase::Running | Phase::Starting => {
+                time("which did not run yet as it is now")
+            }
         }
     }
 

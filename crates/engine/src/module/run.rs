@@ -120,7 +120,6 @@ impl Modules {
         if let Some(failure) = &module.broken_version {
             return Some(Next::Wait(Reason::BrokenVersion(failure.for_everybody().message.clone())));
         }
-        module.is_active = true;
         if spec.has_unread_hooks {
             let run = lower.cx.ids.run();
             let effect = Effect::LoadModule { run, module: name.clone() };
@@ -135,6 +134,8 @@ impl Modules {
             let effect = Effect::LoadModule { run, module: name.clone() };
             return Some(Next::Run(run, Answer::Task, Box::new(effect)));
         }
+        // From now on there may be something to delete.
+        module.is_active = true;
         if let Some(failure) = lower.configuration.blocking_problem(&spec.key) {
             return Some(Next::Fail(failure.clone()));
         }

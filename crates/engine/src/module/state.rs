@@ -40,6 +40,8 @@ pub(crate) struct ModuleState {
     pub(super) since: Time,
     /// A run of it began: there may be something to delete when it is switched off.
     pub(super) is_active: bool,
+    /// Its directory is gone, and nothing of it had begun: all that may be left is a release from before this start.
+    pub(super) never_began: bool,
     /// Its first run is through.
     pub(super) first_run_done: bool,
     /// The content of its last run that succeeded.
@@ -211,6 +213,7 @@ impl ModuleState {
             reason: None,
             since: now,
             is_active: false,
+            never_began: false,
             first_run_done: false,
             ran: None,
             started_hooks: BTreeMap::new(),

@@ -85,6 +85,8 @@ fn view(
         held: module.reason.clone().filter(|_| module.phase == Phase::Held),
         package: spec.package.clone(),
         changed_objects: module.drift.differing().collect(),
+        is_enforced: module.is_enforced(configuration),
+        has_quarrel: module.drift.has_quarrel(),
         taken_objects: module.drift.taken().to_vec(),
         unwatched_kinds: module.drift.unwatched_kinds().to_vec(),
         broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),

@@ -93,10 +93,14 @@ pub(super) fn why_source(source: &SourceKey) -> String {
 /// How many letters of a line of a failure are shown on one line with others.
 const LONGEST_LINE: usize = 500;
 
-/// Returns a text on one line. Of a line that is too long to be read the middle is left out.
+/// How many letters of all lines of a failure are shown on one line.
+const LONGEST_TEXT: usize = 2 * LONGEST_LINE;
+
+/// Returns a text on one line. Of a line that is too long to be read the middle is left out, and of too many lines, too.
 pub fn one_line(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(shortened);
-    lines.collect::<Vec<_>>().join(" … ")
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.map(|line| shortened(line, LONGEST_LINE)).collect();
+    shortened(&lines.join(" … "), LONGEST_TEXT).into_owned()
 }
 
 /// Returns at most so many letters of a text, on one line.
@@ -108,13 +112,13 @@ pub fn cut(text: &str, most: usize) -> String {
     line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-fn shortened(line: &str) -> Cow<'_, str> {
+fn shortened(line: &str, most: usize) -> Cow<'_, str> {
     let letters = line.chars().count();
-    if letters <= LONGEST_LINE {
+    if letters <= most {
         return Cow::Borrowed(line);
     }
     let end = |kept: usize| line.char_indices().nth(kept).map_or(line.len(), |(place, _)| place);
-    let (begin, rest) = (end(LONGEST_LINE / 2), end(letters - LONGEST_LINE / 2));
+    let (begin, rest) = (end(most / 2), end(letters - most / 2));
     let parts = (line.get(..begin).unwrap_or_default(), line.get(rest..).unwrap_or_default());
     Cow::Owned(format!("{}…{}", parts.0, parts.1))
 }
@@ -176,6 +180,10 @@ mod tests {
         assert_eq!(shown.chars().count(), "why … ".chars().count() + LONGEST_LINE + 1);
         let fits = "x".repeat(LONGEST_LINE);
         assert_eq!(one_line(&fits), fits);
+        let many: String = (0..200).map(|line| format!("this is line {line}\n")).collect();
+        let shown = one_line(&many);
+        assert!(shown.starts_with("this is line 0 … ") && shown.ends_with("this is line 199"), "{shown}");
+        assert_eq!(shown.chars().count(), LONGEST_TEXT + 1);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, Mo
 pub use footprint::Footprint;
 pub use format::{Format, cut, escaped, one_line, span};
 pub use mask::{ends, masked, masked_text};
+pub(crate) use problems::PARKED;
 pub use problems::{Problem, problems};
 pub use source::{ModuleOriginView, SourceAddonView, SourceRepositoryView, SourceView};
 pub use suggestion::nearest;
@@ -208,6 +209,8 @@ pub struct WebhookStreakView {
     pub since: Duration,
     /// Why the last one has no answer; `None` if the hook denied it. Can hold secrets.
     pub failure: Option<Arc<Failure>>,
+    /// Whether it converts objects, for which there is no failure policy.
+    pub is_conversion: bool,
 }
 
 /// A queue.
@@ -354,6 +357,10 @@ pub struct ModuleView {
     pub package: Option<Arc<Package>>,
     /// Objects of its release that somebody else changed since the last upgrade, each with the place.
     pub changed_objects: Vec<String>,
+    /// Whether what others change is written back.
+    pub is_enforced: bool,
+    /// Whether others changed one of these objects so often that it is left to them for a while.
+    pub has_quarrel: bool,
     /// Objects that its last upgrade took over from others, as a whole or a field of them.
     pub taken_objects: Vec<TakenObject>,
     /// Kinds of objects of its release that can't be watched.

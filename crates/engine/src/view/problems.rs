@@ -22,6 +22,8 @@ const WARNINGS: usize = 20;
 const CHANGED: usize = 5;
 /// How many objects of a controller are named.
 const OBJECTS: usize = 5;
+/// How what is missing of a module ends that is parked.
+pub(crate) const PARKED: &str = "which is parked";
 /// What to do about a broken watch.
 pub(super) const OPENED_AGAIN: &str = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
 
@@ -177,14 +179,15 @@ fn certificate_problem(left: Duration) -> Problem {
 }
 
 fn webhook_problem(streak: &WebhookStreakView, format: Format<'_>) -> Problem {
-    let WebhookStreakView { webhook, hook, count, since, failure } = streak;
+    let WebhookStreakView { webhook, hook, count, since, failure, is_conversion } = streak;
     let since = span(*since);
     let (what, advice) = if let Some(failure) = failure {
-        let usual = || {
-            format!(
-                "correct hook {hook}, the log has its output; the failure policy says what becomes of requests meanwhile"
-            )
+        let meanwhile = if *is_conversion {
+            "requests for objects that would be converted fail meanwhile"
+        } else {
+            "the failure policy says what becomes of requests meanwhile"
         };
+        let usual = || format!("correct hook {hook}, the log has its output; {meanwhile}");
         let count = if *count == 1 { "once".to_owned() } else { format!("{count} times in a row") };
         let what = format!("has no answer for {since}, {count}: {}", format.failure(failure));
         (what, failure.advice.clone().unwrap_or_else(usual))
@@ -327,7 +330,7 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
     if let Some(why) = &module.parked {
         let what = format!("is parked for {since}: {}", (format.show)(why));
         if let Some(error) = &module.last_error {
-            let advice = advice::about_module(error, name);
+            let advice = advice::about_given_up(error, name);
             return told(what, format!("{advice}; `addon-operator module resume {name}` runs it again"));
         }
         let advice = format!(
@@ -336,7 +339,7 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
         return told(what, advice);
     }
     if module.phase == "orphaned" {
-        let what = format!("is orphaned for {since}: its directory is gone, its release stays");
+        let what = format!("is orphaned for {since}: its directory is gone, {}", left_behind(module));
         return told(what, format!("put its directory back, or `addon-operator module purge {name}`"));
     }
     if let Some(broken) = &module.broken_version {
@@ -364,9 +367,33 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
             format!("fails for {since}, in queue {} {}: {failed}", queue.name, behind(queue)),
             advice::about(error, head),
         ),
-        None => (format!("its last run failed, {since} ago: {failed}"), advice::about_module(error, name)),
+        None => {
+            let advice = if is_queued(view, name) {
+                advice::about_module(error, name)
+            } else {
+                let advice = advice::about_given_up(error, name);
+                format!(
+                    "{advice}; it is given up until its values or files change, or `addon-operator module run {name}`"
+                )
+            };
+            (format!("its last run failed, {since} ago: {failed}"), advice)
+        }
     };
     told(what, format!("{advice}; more: {}", why_module(name)))
+}
+
+/// Returns whether a run of a module waits in a queue or is under way.
+pub(super) fn is_queued(view: &View, name: &ModuleName) -> bool {
+    let mut tasks = view.queues.iter().flat_map(|queue| &queue.tasks);
+    tasks.any(|task| task.kind.is_module_run() && task.module.as_ref() == Some(name))
+}
+
+/// Returns what is left of a module whose directory is gone.
+pub(super) fn left_behind(module: &ModuleView) -> &'static str {
+    match module.release {
+        "absent" | "no chart" => "what its hooks did stays",
+        _ => "its release stays",
+    }
 }
 
 /// Returns what a module requires that no run of another one brings, with what to do about it.
@@ -405,6 +432,8 @@ pub(super) fn bring(module: &ModuleView, required: &RequirementView) -> Option<S
     }
     Some(if lack.ends_with("which is off") {
         format!("switch it on: `addon-operator module enable {other}`")
+    } else if lack.ends_with(PARKED) {
+        format!("{} says why; when that is mended, `addon-operator module resume {other}`", why_module(other))
     } else if required.version.is_some() && lack.contains("version") {
         format!("bring module {other} in a version that does")
     } else if lack.contains("circle") || lack.contains("itself") {
@@ -512,10 +541,14 @@ pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
     }
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
     let what = format!("somebody else changed {}{more} since its last upgrade", first.join(", "));
-    let advice = format!(
-        "`addon-operator module render {} --diff` shows what differs; it stays until the next upgrade, so find who writes it",
-        module.name
-    );
+    let until = match (module.is_enforced, module.has_quarrel) {
+        (false, _) => "it stays until the next upgrade, so find who writes it",
+        (true, false) => "it is put right within seconds, or the log says why that fails",
+        (true, true) => {
+            "it is put right once an hour only, so find who writes it, or leave the field to them with drift.ignore in module.yaml"
+        }
+    };
+    let advice = format!("`addon-operator module render {} --diff` shows what differs; {until}", module.name);
     Some((what, advice))
 }
 

@@ -309,7 +309,8 @@ fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
     } else if module.broken_version.is_some() {
         "its new version is broken, see below".to_owned()
     } else if let Some(problem) = &module.config_problem {
-        format!("its key of the {} is broken, see below", problem.object)
+        let maintenance = if module.maintenance.is_some() { "in maintenance; " } else { "" };
+        format!("{maintenance}its key of the {} is broken, see below", problem.object)
     } else if let Some(maintenance) = &module.maintenance {
         short(&maintenance.told())
     } else if module.phase == "orphaned" {

@@ -26,6 +26,8 @@ struct Streak {
     since: Time,
     /// Why there was no answer of the hook; `None` if it denied the requests.
     failure: Option<Arc<Failure>>,
+    /// Whether objects are converted.
+    is_conversion: bool,
 }
 
 /// What is to be told of a webhook.
@@ -57,9 +59,16 @@ impl Health {
         }
     }
 
-    /// Records why a hook has no answer.
-    pub(super) fn failed(&mut self, webhook: &Arc<str>, hook: &HookId, now: Time, failure: Arc<Failure>) {
+    /// Records why a hook has no answer, for an admission or for a conversion.
+    pub(super) fn failed(
+        &mut self,
+        (webhook, is_conversion): (&Arc<str>, bool),
+        hook: &HookId,
+        now: Time,
+        failure: Arc<Failure>,
+    ) {
         let streak = self.streak(webhook, hook, now, true);
+        streak.is_conversion = is_conversion;
         streak.count = streak.count.saturating_add(1);
         let is_known = streak.failure.as_ref().is_some_and(|known| known.repeats(&failure));
         let message = (!is_known)
@@ -74,7 +83,8 @@ impl Health {
 
     /// Returns the streak of a webhook. Failures and denials are different ones.
     fn streak(&mut self, webhook: &Arc<str>, hook: &HookId, now: Time, is_failing: bool) -> &mut Streak {
-        let begin = || Streak { hook: hook.clone(), count: 0, since: now, failure: None };
+        let begin =
+            || Streak { hook: hook.clone(), count: 0, since: now, failure: None, is_conversion: false };
         let streak = self.streaks.entry(Arc::clone(webhook)).or_insert_with(begin);
         if streak.count > 0 && streak.failure.is_some() != is_failing {
             *streak = begin();
@@ -101,6 +111,7 @@ impl Health {
             count: streak.count,
             since: now.since(streak.since),
             failure: streak.failure.clone(),
+            is_conversion: streak.is_conversion,
         };
         self.streaks.iter().filter(|(_, streak)| is_long(streak)).map(of).collect()
     }

@@ -93,6 +93,11 @@ impl Review {
         Ok((review, problem))
     }
 
+    /// Returns whether objects are to be converted.
+    pub(super) fn is_conversion(&self) -> bool {
+        matches!(self.question, Question::Conversion { .. })
+    }
+
     /// Finds the steps of a conversion. Returns why there is no way.
     fn plan(&mut self, index: &WebhookIndex) -> Option<String> {
         let Question::Conversion { review, steps } = &mut self.question else { return None };

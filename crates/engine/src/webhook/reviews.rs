@@ -149,7 +149,7 @@ impl Reviews {
 
     fn fail(&mut self, cx: &mut Context, review: &Review, hook: &HookId, failure: Failure) {
         let webhook = Arc::clone(&review.webhook);
-        self.health.failed(&webhook, hook, cx.now, Arc::new(failure.clone()));
+        self.health.failed((&webhook, review.is_conversion()), hook, cx.now, Arc::new(failure.clone()));
         cx.notify(Notice::ReviewFailed { hook: hook.clone(), webhook, failure });
     }
 
@@ -231,7 +231,8 @@ impl Health {
     fn late(&mut self, review: &Review, now: Time) {
         let Some(hook) = review.asked() else { return };
         let message = late(&review.webhook).message;
-        self.failed(&review.webhook, hook, now, Arc::new(Failure::new(FailureKind::HookTimeout, message)));
+        let failure = Arc::new(Failure::new(FailureKind::HookTimeout, message));
+        self.failed((&review.webhook, review.is_conversion()), hook, now, failure);
     }
 }
 

@@ -68,9 +68,30 @@ fn who_changes_it_again_and_again_wins_for_an_hour_and_is_named() {
     assert_eq!(world.noticed(quarrel), 1);
     let text = world.told(status::text);
     assert!(text.contains("ops/ConfigMap/web at /data/k by argocd-controller, 3 times"), "{text}");
+    assert!(text.contains("it is put right once an hour only"), "{text}");
     let trace = world.run_for(62 * MINUTE);
     assert_eq!(mends(&trace), 1, "once an hour: {trace}");
     assert!(world.told(status::text).contains("Nothing needs attention"));
+}
+
+#[test]
+fn each_writer_of_a_quarrel_is_named() {
+    let mut world = World::new(&web(DriftMode::Enforce)).settled();
+    for writer in ["kubectl-annotate", "kubectl-label", "kubectl-annotate", "kubectl-patch"] {
+        world.after(MINUTE, changed(writer));
+    }
+    let all = "kubectl-label, kubectl-annotate and kubectl-patch";
+    let text = world.told(status::text);
+    // The fourth is no news, as the object differed still.
+    assert!(text.contains(&format!("ops/ConfigMap/web at /data/k by {all}, 3 times")), "{text}");
+    let quarrel = "is changed by kubectl-label and kubectl-annotate again and again";
+    let told =
+        |notice: &Notice| matches!(notice, Notice::ReleaseDrifted { what, .. } if what.contains(quarrel));
+    assert_eq!(world.noticed(told), 1);
+    // What somebody did before an hour of peace is another story.
+    world.run_for(125 * MINUTE);
+    world.after(MINUTE, changed("helm"));
+    assert!(!format!("{:?}", world.view().modules[0].changed_objects).contains("kubectl"));
 }
 
 #[test]
@@ -83,7 +104,9 @@ fn a_mend_that_fails_is_told_once_and_comes_again_and_holds_up_nothing() {
     world.send_in(10, changed("kubectl-edit"));
     let trace = world.run_for(4_000);
     assert_eq!(mends(&trace), 1, "{trace}");
-    assert!(world.told(status::text).contains("ops/ConfigMap/web at /data/k by kubectl-edit"));
+    let text = world.told(status::text);
+    assert!(text.contains("ops/ConfigMap/web at /data/k by kubectl-edit"), "{text}");
+    assert!(text.contains("it is put right within seconds, or the log says why that fails"), "{text}");
     let trace = world.run();
     assert_eq!(mends(&trace), 3, "after 5, 10 and 20 seconds: {trace}");
     assert_eq!(world.noticed(told), 1);

@@ -482,6 +482,14 @@ fn maintenance_has_a_reason_and_ends_by_itself_at_its_time() {
     let trace = world.run_until(60_000);
     assert!(trace.contains("upgrade web #3 in maintenance"), "{trace}");
     let told = "in maintenance until 1970-01-01T00:02:00Z: the database moves";
+    // What is wrong with the key hides nothing that is in force.
+    let both = World::new(&full())
+        .configured(&[("webMaintenance", "NoResourceReconciliation")])
+        .settled()
+        .at(0, config(201, &[("webMaintenance", "{mode: NoResourceReconciliation, foo: 1}")]))
+        .lived(1_000);
+    let status = both.told(engine::view::status::text);
+    assert!(status.contains("in maintenance; its key of the ConfigMap is broken"), "{status}");
     let status = world.told(engine::view::status::text);
     assert!(status.contains(told.get(..50).unwrap()), "{status}");
     let why = world.told(|view, format| engine::view::why::module(view, "web", format).unwrap().text());

@@ -317,3 +317,27 @@ fn objects_that_never_become_ready_keep_no_converge_from_its_end() {
     );
     assert!(why_app(&world).contains("it requires module db, which is off"));
 }
+
+#[test]
+fn a_module_that_requires_one_that_is_parked_says_so_and_how_that_ends() {
+    let park = |module: &mut engine::Module| {
+        let (delay, then) = (Some(Duration::from_secs(1)), engine::LastResort::Park);
+        module.settings.retry = engine::RetryPolicy { delay, max: None, attempts: Some(2), then };
+    };
+    let files = files()
+        .module(10, "db")
+        .hook("before.sh", "beforeHelm: 1")
+        .with(park)
+        .module(20, "app")
+        .requires(&["db"]);
+    let mut world = World::new(&files).fails("db/before.sh", 2).settled();
+    assert_eq!(phases(&world), ["db parked", "app waiting"]);
+    let why = why_app(&world);
+    assert!(why.contains("it requires module db, which is parked"), "{why}");
+    assert!(why.contains("`addon-operator module resume db`"), "{why}");
+    let told = world.told(status::text);
+    assert!(told.contains("! module app waits for") && told.contains("module resume db"), "{told}");
+    let resume = Command::ResumeModule("db".into());
+    world.after(10, Event::Commanded { id: CommandId::new(1), command: resume });
+    assert_eq!(phases(&world), ["db running", "app running"]);
+}

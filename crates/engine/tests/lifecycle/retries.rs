@@ -25,6 +25,15 @@ fn phase(world: &World, name: &str) -> &'static str {
     modules.iter().find(|module| module.name.as_str() == name).unwrap().phase
 }
 
+/// What is not true of a module that was parked or given up.
+const AGAIN: &str = "tried again by itself";
+
+/// Returns what `status` and `why` say about `web`.
+fn advice(world: &World) -> [String; 2] {
+    let why = world.told(|view, format| why::module(view, "web", format).unwrap().text());
+    [world.told(status::text), why]
+}
+
 fn runs(trace: &str, hook: &str) -> usize {
     trace.matches(&format!("run hook {hook}")).count()
 }
@@ -45,6 +54,12 @@ fn a_module_that_is_skipped_stays_failed_and_lets_the_others_run() {
     assert!(trace.contains("upgrade api") && !trace.contains("upgrade web"), "{trace}");
     assert_eq!((phase(&world, "web"), phase(&world, "api")), ("failed", "running"));
     assert_eq!(world.noticed(|notice| matches!(notice, Notice::Ready)), 1);
+    for told in advice(&world) {
+        assert!(
+            told.contains("it is given up until its values or files change") && !told.contains(AGAIN),
+            "{told}"
+        );
+    }
     let trace = world.after(10, config(200, &[("web", "x: 1")]));
     assert_eq!((runs(&trace, "web/before.sh"), phase(&world, "web")), (1, "running"), "{trace}");
 }
@@ -60,8 +75,9 @@ fn a_module_that_is_parked_waits_for_other_values_or_files_or_a_person() {
         assert_eq!((phase(&world, "web"), phase(&world, "api")), ("parked", "running"), "{name}");
         let told = world.told(status::text);
         assert!(told.contains("its run failed 3 times, the last time because: exit status 1"), "{told}");
-        let why = world.told(|view, format| why::module(view, "web", format).unwrap().text());
-        assert!(why.contains("module resume web"), "{why}");
+        for told in advice(&world) {
+            assert!(told.contains("module resume web") && !told.contains(AGAIN), "{told}");
+        }
         let quiet = world.after(10, Event::Commanded { id: CommandId::new(2), command: Command::Converge });
         assert_eq!((runs(&quiet, "web/before.sh"), phase(&world, "web")), (0, "parked"), "{name}: {quiet}");
         world.after(10, repair);

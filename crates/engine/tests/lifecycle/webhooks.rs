@@ -569,6 +569,13 @@ fn f_f6_one_object_of_a_thousand_that_is_not_converted_is_named_and_none_is_retu
     assert_eq!(answer["result"]["status"], "Failure");
     let message = answer["result"]["message"].as_str().unwrap();
     assert!(message.contains("object 500, n/t500, has another /metadata/name"), "{message}");
+    // Conversions have no failure policy.
+    let told = problems(&world);
+    assert!(
+        told.len() == 1 && told[0].contains("objects that would be converted fail meanwhile"),
+        "{told:?}"
+    );
+    assert!(!told[0].contains("policy"), "{told:?}");
 }
 
 #[test]
@@ -793,6 +800,7 @@ fn a_webhook_that_fails_or_denies_everything_is_told_until_requests_pass_again()
         "{told:?}"
     );
     assert!(told[0].contains("2 times in a row") && told[0].contains("it is out of order"), "{told:?}");
+    assert!(told[0].contains("the failure policy says what becomes of requests"), "{told:?}");
     world.after(1, review(3, PATH));
     assert!(problems(&world)[0].contains("wrote no response"));
     world.after(1, review(4, PATH));

@@ -310,6 +310,36 @@ fn a_module_whose_files_were_broken_from_the_beginning_has_no_old_version() {
 }
 
 #[test]
+fn of_a_module_that_never_began_nothing_stays_when_its_directory_is_gone() {
+    let mut files = web();
+    files.modules[0].broken = Some(Failure::new(FailureKind::Files, "module.yaml: unknown key charts"));
+    let mut world = World::new(&files);
+    world.run_for(2_000);
+    let mut after = files.clone();
+    after.modules.clear();
+    // Whether it had a release before this start is not known yet: it blocked the first converge.
+    world.after(10, reread(&after));
+    assert!(world.view().modules.is_empty(), "{:?}", world.view().modules);
+    let mut world = World::new(&files).deployed("web");
+    world.run_for(2_000);
+    world.after(10, reread(&after));
+    assert_eq!(world.view().modules[0].phase, "orphaned", "its release is there");
+}
+
+#[test]
+fn a_module_without_a_chart_leaves_no_release_when_its_directory_is_gone() {
+    let files = web().with(|module| module.has_chart = false);
+    let mut world = World::new(&files).settled();
+    let mut after = files.clone();
+    after.modules.clear();
+    world.after(10, reread(&after));
+    let told = [why_module(&world, "web"), world.told(engine::view::status::text)];
+    for told in told {
+        assert!(told.contains("what its hooks did stays") && !told.contains("release stays"), "{told}");
+    }
+}
+
+#[test]
 fn a_module_whose_directory_is_gone() {
     let files = web();
     let mut world = World::new(&files).settled();

@@ -13,10 +13,15 @@ pub(in crate::view) fn about(failure: &Failure, task: &TaskView) -> String {
     again(failure.kind, by_kind(failure.kind, task.module.as_ref(), task.hook.as_ref(), &task.id.to_string()))
 }
 
-/// Returns what a person can do about the failure of a module.
+/// Returns what a person can do about the failure of a module whose run waits for its next try.
 pub(in crate::view) fn about_module(failure: &Failure, module: &ModuleName) -> String {
     let advice = || again(failure.kind, by_kind(failure.kind, Some(module), None, ""));
     failure.advice.clone().unwrap_or_else(advice)
+}
+
+/// Returns what a person can do about the failure of a module that was given up: it is not tried again by itself.
+pub(in crate::view) fn about_given_up(failure: &Failure, module: &ModuleName) -> String {
+    failure.advice.clone().unwrap_or_else(|| by_kind(failure.kind, Some(module), None, ""))
 }
 
 /// Returns what a person who reads the log can do about a failure. `is_final` says that what failed is not tried again.

@@ -95,8 +95,9 @@ fn judge(
     let name = &module.name;
     if module.phase == "orphaned" {
         answer.state = "orphaned";
+        let left = problems::left_behind(module);
         answer.verdict =
-            format!("module {name} is orphaned: its directory is gone, its hooks stopped, its release stays");
+            format!("module {name} is orphaned: its directory is gone, its hooks stopped, {left}");
         answer.advice.push(format!("put {} back to take it up again", module.path));
         answer.advice.push(format!("`addon-operator module purge {name}` removes its release"));
         return;
@@ -200,7 +201,7 @@ fn on(
         answer.state = "parked";
         answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));
         if let Some(error) = &module.last_error {
-            answer.advice.push(advice::about_module(error, name));
+            answer.advice.push(advice::about_given_up(error, name));
             answer
                 .advice
                 .push(format!("then `addon-operator module resume {name}`, if nothing of it changed"));
@@ -225,10 +226,17 @@ fn on(
     {
         answer.state = "failing";
         answer.verdict = format!("module {name} is on, but its last run failed: {}", format.failure(error));
-        let advice = first
-            .map_or_else(|| advice::about_module(error, name), |(_, _, task)| advice::about(error, task));
-        answer.advice.push(advice);
-        answer.advice.push(format!("`addon-operator module run {name}` tries it at once"));
+        let run = tasks.iter().find(|(_, _, task)| task.kind.is_module_run());
+        answer.advice.push(match run {
+            Some((_, _, task)) => advice::about(error, task),
+            None => advice::about_given_up(error, name),
+        });
+        answer.advice.push(match run {
+            Some(_) => format!("`addon-operator module run {name}` tries it at once"),
+            None => format!(
+                "it is given up until its values or files change: `addon-operator module run {name}` tries it at once"
+            ),
+        });
         return;
     }
     answer.state = if module.phase == "running" { "running" } else { "starting" };
