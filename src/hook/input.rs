@@ -69,7 +69,7 @@ mod tests {
     fn readers_see_their_own_section_the_global_one_and_the_enabled_modules() {
         let first: Arc<[ModuleName]> = Arc::from([ModuleName::from("first")]);
         let input = ValuesInput {
-            secret: Vec::new(),
+            secret: Arc::default(),
             global: Arc::new(json!({"a": 1, "enabledModules": "mine"})),
             global_config: Arc::new(Value::Null),
             module: Some(ModuleValues {

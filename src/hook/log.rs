@@ -1,6 +1,7 @@
 //! Turns what hooks and scripts print into log lines. See docs/hooks.md#output-and-exit-code.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use engine::hook::log::{Entry, Level, LineLog};
 use engine::view::Secrets;
@@ -130,8 +131,8 @@ impl Sink {
 
 fn secrets(values: &ValuesInput, shows_values: bool) -> Secrets<'static> {
     let sections = values.sections().filter(|_| !shows_values);
-    let all: Vec<&Value> = sections.chain(&values.secret).map(AsRef::as_ref).collect();
-    Secrets::of(&all).into_owned()
+    let read: Vec<&Value> = sections.map(AsRef::as_ref).collect();
+    Secrets::of(&read).into_owned().with(Arc::clone(&values.secret))
 }
 
 impl Drop for Sink {

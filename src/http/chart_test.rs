@@ -1,5 +1,6 @@
 //! Runs the tests of a module's chart, and answers with what came of them, when they have ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
@@ -94,14 +95,14 @@ mod tests {
         let told = |is_shown: bool| {
             let values: &'static Value =
                 Box::leak(Box::new(serde_json::json!({"db": {"password": "hunter22"}})));
-            let secret = SecretValues::of(engine::view::Secrets::of(&[values]), is_shown);
+            let secret = SecretValues::of(Arc::new(engine::view::Secrets::of(&[values])), is_shown);
             shown(&report, &secret).unwrap()
         };
         let masked = told(false);
         assert_eq!(masked["logs"]["a/main"]["text"], "login as ******\npassword: ******\nhost: h\n");
         assert_eq!(masked["failure"], "test hook Pod a failed: ****** is refused");
         assert_eq!(told(true).to_string().matches("hunter22").count(), 2);
-        assert!(shown("no report", &SecretValues::of(engine::view::Secrets::default(), false)).is_err());
+        assert!(shown("no report", &SecretValues::of(Arc::default(), false)).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::view::{Secrets, View, ends, masked};
+use engine::view::{Secrets, View, ends};
 use engine::{Failure, ModuleName};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::driver::Questions;
 pub(super) struct Mask {
     global: Vec<Arc<Value>>,
     modules: BTreeMap<ModuleName, [Arc<Value>; 2]>,
+    /// What the Secret over the ConfigMap says.
+    secret: Arc<Secrets<'static>>,
     /// The texts of all values, computed when they are first needed.
     all: OnceCell<Secrets<'static>>,
 }
@@ -33,7 +35,8 @@ impl Mask {
         let modules =
             inspection.modules.into_iter().map(|(name, scope)| (name, [scope.values, scope.config]));
         let global = vec![inspection.global.values, inspection.global.config];
-        Some((view, Self { global, modules: modules.collect(), all: OnceCell::new() }))
+        let (modules, secret) = (modules.collect(), inspection.secrets);
+        Some((view, Self { global, modules, secret, all: OnceCell::new() }))
     }
 
     /// Returns a failure without the values that its process could see: those of `module` and the global ones.
@@ -44,14 +47,15 @@ impl Mask {
             return self.text(&failure.to_string());
         };
         let values: Vec<&Value> = self.global.iter().chain(own).map(AsRef::as_ref).collect();
-        masked(failure, &values)
+        ends(&Secrets::of(&values).with(Arc::clone(&self.secret)).hide(&failure.to_string()))
     }
 
     /// Returns a text without the values of any module.
     pub(super) fn text(&self, text: &str) -> String {
         let all = self.all.get_or_init(|| {
             let sections = self.global.iter().chain(self.modules.values().flatten());
-            Secrets::of(&sections.map(AsRef::as_ref).collect::<Vec<&Value>>()).into_owned()
+            let all = Secrets::of(&sections.map(AsRef::as_ref).collect::<Vec<&Value>>()).into_owned();
+            all.with(Arc::clone(&self.secret))
         });
         ends(&all.hide(text))
     }

@@ -1,5 +1,7 @@
 //! Values of the Secret over the ConfigMap on the socket: masked, unless whoever asks wants to see them.
 
+use std::sync::Arc;
+
 use engine::view::{Format, Secrets};
 use engine::{Failure, ScopeInspection};
 use serde_json::Value;
@@ -9,14 +11,14 @@ use super::explain;
 
 /// What an answer on the socket does not quote.
 pub(super) struct SecretValues {
-    secrets: Secrets<'static>,
+    secrets: Arc<Secrets<'static>>,
     is_shown: bool,
 }
 
 impl SecretValues {
     /// Returns what an answer does not quote: nothing if they are to be shown.
-    pub(super) fn of(secrets: Secrets<'static>, is_shown: bool) -> Self {
-        Self { secrets: if is_shown { Secrets::default() } else { secrets }, is_shown }
+    pub(super) fn of(secrets: Arc<Secrets<'static>>, is_shown: bool) -> Self {
+        Self { secrets: if is_shown { Arc::default() } else { secrets }, is_shown }
     }
 
     /// Returns a text without them.

@@ -191,7 +191,7 @@ impl Cluster {
             broken: None,
         };
         let values = ValuesInput {
-            secret: Vec::new(),
+            secret: Arc::default(),
             global: Arc::new(json!({})),
             global_config: Arc::new(Value::Null),
             module: Some(ModuleValues {

@@ -3,12 +3,14 @@
 use std::fs;
 
 use addon_operator::app::Outcome;
+use addon_operator::telemetry::log;
 use apiserver::FaultPlan;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::secrets::{fetch, wait_for};
 use crate::support::in_process::{Cluster, ask_socket};
 use crate::support::program::get;
 use crate::support::server::{self, until};
@@ -80,6 +82,55 @@ async fn secret_values_reach_hooks_and_charts_and_are_shown_to_who_asks() {
         assert!(!get(&port, path).contains("hunter22"), "{path}");
     }
     assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test]
+async fn slip_03_what_another_module_prints_of_a_secret_value_is_masked_numbers_too() {
+    let (captured, heard) = log::capture();
+    let _log = tracing::subscriber::set_default(captured);
+    let world = Cluster::new().await;
+    module(&world, "echo \"own pin $(jq .web.db.pin \"$VALUES_PATH\")\"");
+    world.write("modules/values.yaml", "webEnabled: true\notherEnabled: true\n");
+    // It reads what the chart of `web` rendered: a password in quotes, a number as charts write it.
+    let binding = r#"{name: m, apiVersion: v1, kind: ConfigMap, queue: side, nameSelector: {matchNames: [shown]}, allowFailure: true}"#;
+    let other = format!(
+        "#!/usr/bin/env bash\nif [[ \"${{1:-}}\" == --config ]]; then\necho '{{configVersion: v1, kubernetes: [{binding}]}}'\nexit\nfi\n\
+         if grep -q login \"$BINDING_CONTEXT_PATH\"; then\n\
+         echo \"other got $(jq -c . \"$BINDING_CONTEXT_PATH\")\"\n\
+         echo '{{\"name\": \"got\", \"set\": 1, \"labels\": {{\"pin\": \"918273645\", \"what\": \"hunter22\"}}}}' > \"$METRICS_PATH\"\n\
+         : > \"$WORLD/got\"\n\
+         echo 'other failed with hunter22 and 9.18273645e+08' >&2; [[ -e \"$WORLD/failed\" ]] || {{ : > \"$WORLD/failed\"; exit 1; }}\nfi\n"
+    );
+    world.write("modules/002-other/hooks/run.sh", &other);
+    configure(&world, "size: 2", "db: {password: hunter22, pin: 918273645}").await;
+    let operator = world.start(&[]).await;
+    // The log is heard on this thread only, so nothing may hold it up.
+    wait_for(&operator, "/readyz", |answer| answer.starts_with("HTTP/1.1 200")).await;
+    wait_for(&operator, "/journal", |journal| journal.contains("other failed")).await;
+    let edit = json!({"data": {"web": STANDARD.encode("db: {password: hunter22, pin: 918273645, more: 1}")}});
+    server::ok(&world.server, Method::PATCH, SECRET, &edit).await;
+    wait_for(&operator, "/metrics/hooks", |metrics| metrics.contains("got{")).await;
+    let mut told = String::new();
+    for path in ["/", "/queue", "/status", "/journal", "/metrics", "/metrics/hooks"] {
+        told += &fetch(&operator, path).await;
+    }
+    let (asked, world) = tokio::task::spawn_blocking(move || {
+        let paths = ["/status.text", "/journal.text", "/module/other/snapshots.json", "/module/web/render"];
+        (paths.map(|path| ask_socket(&world, path)).concat(), world)
+    })
+    .await
+    .unwrap();
+    told += &asked;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    told += &heard.lines().join("\n");
+    for part in ["own pin ******", "other got [", "other failed with ****** and ******", "pin=\"******\""] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    for part in ["hunter22", "918273645", "9.18273645e+08"] {
+        let line = told.lines().find(|line| line.contains(part));
+        assert_eq!(line, None, "{part}");
+    }
+    drop(world);
 }
 
 #[tokio::test(flavor = "multi_thread")]

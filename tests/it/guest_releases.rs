@@ -86,7 +86,7 @@ fn values(k: &str) -> ValuesInput {
             values: Arc::new(json!({ "k": k })),
             config: Arc::new(Value::Null),
         }),
-        secret: Vec::new(),
+        secret: Arc::default(),
         enabled_modules: None,
     }
 }

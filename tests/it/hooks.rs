@@ -60,7 +60,7 @@ impl Fixture {
                 spec,
             }),
             values: ValuesInput {
-                secret: Vec::new(),
+                secret: Arc::default(),
                 global: Arc::new(json!({})),
                 global_config: Arc::new(Value::Null),
                 module: Some(engine::ModuleValues {

@@ -133,7 +133,7 @@ fn write_modules(world: &Cluster) {
 }
 
 /// Returns the answer of the port.
-async fn fetch(operator: &Operator, path: &str) -> String {
+pub(crate) async fn fetch(operator: &Operator, path: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", operator.port)).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -143,7 +143,7 @@ async fn fetch(operator: &Operator, path: &str) -> String {
 }
 
 /// Waits until the answer of the port fits.
-async fn wait_for(operator: &Operator, path: &str, fits: impl Fn(&str) -> bool) {
+pub(crate) async fn wait_for(operator: &Operator, path: &str, fits: impl Fn(&str) -> bool) {
     let until = async {
         while !fits(&fetch(operator, path).await) {
             tokio::task::yield_now().await;

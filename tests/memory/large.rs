@@ -48,7 +48,7 @@ impl World {
                 spec,
             }),
             values: ValuesInput {
-                secret: Vec::new(),
+                secret: Arc::default(),
                 global: Arc::new(json!({})),
                 global_config: Arc::new(Value::Null),
                 module: None,

@@ -63,7 +63,7 @@ mod tests {
         let module = ModuleValues { key: "web".into(), values: Arc::new(section), config: Arc::default() };
         let global_config = Arc::default();
         let input = ValuesInput {
-            secret: Vec::new(),
+            secret: Arc::default(),
             global: Arc::new(global),
             global_config,
             module: Some(module),

@@ -28,6 +28,7 @@ use crate::name::{
 use crate::notice::Notice;
 use crate::package::{IndexRequest, Pin, RepositoryKey, ResolveRequest, StoreRequest};
 use crate::release_target::ReleaseTarget;
+use crate::secrets::Secrets;
 
 /// A request to the driver.
 ///
@@ -512,8 +513,8 @@ pub struct ValuesInput {
     pub module: Option<ModuleValues>,
     /// What `global.enabledModules` says, for readers that see it.
     pub enabled_modules: Option<EnabledModules>,
-    /// What of them comes from the Secret over the ConfigMap: no output quotes it, whatever it may quote else.
-    pub secret: Vec<Arc<Value>>,
+    /// What the Secret over the ConfigMap says for all modules: no output quotes it, whatever it may quote else.
+    pub secret: Arc<Secrets<'static>>,
 }
 
 /// The section of one module.

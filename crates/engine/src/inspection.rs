@@ -26,7 +26,7 @@ pub struct Inspection {
     /// Where there may be releases, the operator's own namespace first.
     pub targets: Vec<ReleaseTarget>,
     /// The texts that are shown only to who asks for them: those of the Secret over the ConfigMap.
-    pub secrets: Secrets<'static>,
+    pub secrets: Arc<Secrets<'static>>,
 }
 
 /// The values and snapshots of one scope.

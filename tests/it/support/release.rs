@@ -186,7 +186,7 @@ impl ReleaseFixture {
     /// Returns what the chart reads when the section of the module has these values.
     pub(crate) fn values(&self, values: Value) -> ValuesInput {
         ValuesInput {
-            secret: Vec::new(),
+            secret: Arc::default(),
             global: Arc::new(json!({})),
             global_config: Arc::new(Value::Null),
             module: Some(ModuleValues {

@@ -1,7 +1,7 @@
 //! What the user wrote into the ConfigMap and the Secret over it, key by key. See docs/modules.md#values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use super::texts::ConfigTexts;
 use crate::config_object::ConfigObject;
 use crate::failure::Failure;
 use crate::name::{ModuleName, RunId};
+use crate::secrets::Secrets;
 use crate::time::Time;
 
 /// The ConfigMap and the Secret over it, as they were understood. A bad key keeps what it said before.
@@ -23,6 +24,8 @@ pub(super) struct ConfigMap {
     layers: BTreeMap<String, Layers>,
     /// What was in force before of the Secret.
     earlier: EarlierSecrets,
+    /// The texts of both, until one of them changes.
+    secrets: OnceLock<Arc<Secrets<'static>>>,
     pub(super) flags: BTreeMap<String, Flag>,
     pub(super) maintenance: BTreeMap<String, Maintenance>,
     /// What is wrong, by key, and since when.
@@ -167,6 +170,7 @@ impl ConfigMap {
 
     /// Records the parts of a section that are in force from now on; `None` if the Secret has none.
     pub(super) fn set_layers(&mut self, key: &str, layers: Option<Layers>) {
+        self.secrets = OnceLock::new();
         let secret = layers.as_ref().map(|layers| Arc::clone(&layers.secret));
         let before = match layers {
             Some(layers) => self.layers.insert(key.to_owned(), layers),
@@ -189,9 +193,11 @@ impl ConfigMap {
         self.set_layers(key, Some(layers));
     }
 
-    /// Iterates over what the Secret says, and what it said before.
-    pub(super) fn secret_parts(&self) -> impl Iterator<Item = &Value> {
-        self.layers.values().map(|layers| &*layers.secret).chain(self.earlier.iter())
+    /// Returns what the Secret says, and what it said before.
+    pub(super) fn secrets(&self) -> Arc<Secrets<'static>> {
+        let parts = || self.layers.values().map(|layers| &*layers.secret).chain(self.earlier.iter());
+        let secrets = || Arc::new(Secrets::all_of(&parts().collect::<Vec<_>>()).into_owned());
+        Arc::clone(self.secrets.get_or_init(secrets))
     }
 
     /// Records that a section is ours and good.

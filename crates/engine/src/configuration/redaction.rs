@@ -12,7 +12,7 @@ use crate::hook::metric::MetricOperation;
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
 use crate::secrets::Secrets;
-use crate::view::masked_text;
+use crate::view::ends;
 
 impl Configuration {
     /// Masks the values in all notices that were added since the last call, unless notices may quote values.
@@ -109,7 +109,7 @@ impl Configuration {
         let sections: Vec<Arc<Value>> =
             sections.flat_map(|section| [Arc::clone(section.result()), section.config_or_null()]).collect();
         let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
-        let secrets = Secrets::named(&values);
+        let secrets = Secrets::named(&values).with(self.config_secrets());
         for operation in Arc::make_mut(operations) {
             for label in operation.labels.values_mut() {
                 *label = secrets.hide(label).into_owned();
@@ -124,7 +124,7 @@ impl Configuration {
         }
         let sections = self.sections_seen_by(module);
         let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
-        Secrets::of(&values).into_owned()
+        Secrets::of(&values).into_owned().with(self.config_secrets())
     }
 
     /// Returns `failure` with what everybody may read of it, for as long as it is shown.
@@ -141,7 +141,7 @@ impl Configuration {
         let is_old = |section: &&Arc<Value>| !seen.iter().any(|now| Arc::ptr_eq(now, section));
         let read = read.into_iter().flat_map(ValuesInput::sections).filter(is_old);
         let values: Vec<&Value> = seen.iter().chain(read).map(AsRef::as_ref).collect();
-        without(&values, failure)
+        masked(&Secrets::of(&values).with(self.config_secrets()), failure)
     }
 
     /// Returns a failure as notices may quote it.
@@ -153,7 +153,7 @@ impl Configuration {
     pub(crate) fn without_values(&self, name: &ModuleName, text: &str) -> String {
         let owned = self.sections_seen_by(Some(name));
         let values: Vec<&Value> = owned.iter().map(AsRef::as_ref).collect();
-        masked_text(text, &values)
+        ends(&Secrets::of(&values).with(self.config_secrets()).hide(text))
     }
 
     /// Returns the values that whoever works for `module` can quote: its own and the global ones; all of them for `None`.
@@ -166,8 +166,12 @@ impl Configuration {
 }
 
 /// Returns `failure` with what everybody may read of it who may not know `values`.
-pub(super) fn without(values: &[&Value], mut failure: Failure) -> Failure {
-    let masked = Secrets::of(values).hide_in(failure.for_everybody());
+pub(super) fn without(values: &[&Value], failure: Failure) -> Failure {
+    masked(&Secrets::of(values), failure)
+}
+
+fn masked(secrets: &Secrets<'_>, mut failure: Failure) -> Failure {
+    let masked = secrets.hide_in(failure.for_everybody());
     if masked != *failure.for_everybody() {
         failure.masked = Some(Arc::new(masked));
     }

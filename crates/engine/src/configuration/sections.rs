@@ -192,8 +192,6 @@ impl Configuration {
 
     /// Returns what a hook, script or chart of `module` reads, or a global hook when it is `None`.
     pub(crate) fn input(&self, module: Option<&Module>, enabled: &Arc<[ModuleName]>) -> ValuesInput {
-        let keys = [values::name::GLOBAL].into_iter().chain(module.map(|module| &*module.key));
-        let secret = keys.filter_map(|key| self.secret_part(key).cloned()).collect();
         let module = module.and_then(|module| {
             let section = self.sections.get(&module.name)?;
             let (key, values) = (Arc::clone(&module.key), Arc::clone(section.result()));
@@ -204,7 +202,7 @@ impl Configuration {
             global_config: self.global.config_or_null(),
             enabled_modules: module.is_some().then(|| Arc::clone(enabled).into()),
             module,
-            secret,
+            secret: self.config_secrets(),
         }
     }
 
@@ -334,9 +332,8 @@ impl Configuration {
     }
 
     /// Returns the texts of the Secret, also those that it had before: no output quotes them unasked.
-    pub(crate) fn config_secrets(&self) -> Secrets<'static> {
-        let values: Vec<&Value> = self.config_map.secret_parts().collect();
-        Secrets::of(&values).into_owned()
+    pub(crate) fn config_secrets(&self) -> Arc<Secrets<'static>> {
+        self.config_map.secrets()
     }
 }
 

@@ -5,14 +5,21 @@ mod decoding;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::failure::Failure;
 use decoding::Decoded;
 
 /// Shorter texts are not masked: they are words like `true` and `prod` that tell nothing and occur everywhere.
 const SHORTEST: usize = 6;
+
+/// Shorter ones are not masked where they stand alone either: each `1` and `80` would be.
+const SHORTEST_WORD: usize = 4;
+
+/// Numbers are not longer, as they are or as Go writes them.
+const LONGEST_WORD: usize = 32;
 
 /// What stands for a masked text.
 const MASK: &str = "******";
@@ -23,7 +30,7 @@ const SECRET_NAMES: [&str; 9] = ["auth", "cert", "cred", "key", "pass", "private
 /// How many bits tell whether a value may begin with some bytes.
 const FILTER_BITS: usize = 1 << 15;
 
-/// The string values of some sections that are long enough to be secrets.
+/// The values of some sections that are long enough to be secrets.
 ///
 /// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust or a shell, escaped for
 /// HTML or a URL, in base64, and several of these one in the other.
@@ -31,8 +38,12 @@ const FILTER_BITS: usize = 1 << 15;
 pub struct Secrets<'v> {
     /// Sorted, each once.
     texts: Vec<Cow<'v, str>>,
-    /// A bit for the first bytes of each text.
+    /// What is masked only where no letter or digit stands beside it. Sorted, each once.
+    words: Vec<Cow<'v, str>>,
+    /// A bit for the first bytes of each text and word.
     filter: Vec<u64>,
+    /// Others that are masked with them.
+    others: Option<Arc<Secrets<'static>>>,
 }
 
 impl<'v> Secrets<'v> {
@@ -42,7 +53,23 @@ impl<'v> Secrets<'v> {
         for value in values {
             collect(value, &mut texts);
         }
-        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect())
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), Vec::new())
+    }
+
+    /// Returns all values in `values` that can be recognised: shorter strings with a digit, and numbers, too.
+    pub fn all_of(values: &[&'v Value]) -> Self {
+        let (mut texts, mut words) = (Vec::new(), Vec::new());
+        for value in values {
+            collect(value, &mut texts);
+            collect_words(value, &mut words);
+        }
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), words)
+    }
+
+    /// Returns these secrets with others, which are masked in the same pass.
+    #[must_use]
+    pub fn with(self, others: Arc<Secrets<'static>>) -> Self {
+        Self { others: Some(others).filter(|others| !others.is_empty()), ..self }
     }
 
     /// Returns only those below a key whose name tells of a secret, such as `adminPassword` or `token`.
@@ -51,25 +78,35 @@ impl<'v> Secrets<'v> {
         for value in values {
             collect_named(value, &mut texts);
         }
-        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect())
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), Vec::new())
     }
 
-    fn from_texts(mut texts: Vec<Cow<'v, str>>) -> Self {
-        texts.sort_unstable();
-        texts.dedup();
-        let mut filter = vec![0; if texts.is_empty() { 0 } else { FILTER_BITS / 64 }];
-        for (word, bit) in texts.iter().filter_map(|text| place(text.as_bytes())) {
-            if let Some(word) = filter.get_mut(word) {
-                *word |= bit;
+    fn from_texts(mut texts: Vec<Cow<'v, str>>, mut words: Vec<Cow<'v, str>>) -> Self {
+        for all in [&mut texts, &mut words] {
+            all.sort_unstable();
+            all.dedup();
+        }
+        let is_nothing = texts.is_empty() && words.is_empty();
+        let mut filter = vec![0; if is_nothing { 0 } else { FILTER_BITS / 64 }];
+        for (place, bit) in texts.iter().chain(&words).filter_map(|text| place(text.as_bytes())) {
+            if let Some(bits) = filter.get_mut(place) {
+                *bits |= bit;
             }
         }
-        Self { texts, filter }
+        Self { texts, words, filter, others: None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.filter.is_empty() && self.others.is_none()
     }
 
     /// Returns the same texts, which depend on no section any more.
     pub fn into_owned(self) -> Secrets<'static> {
-        let texts = self.texts.into_iter().map(|secret| Cow::Owned(secret.into_owned())).collect();
-        Secrets { texts, filter: self.filter }
+        let owned = |texts: Vec<Cow<'v, str>>| {
+            texts.into_iter().map(|secret| Cow::Owned(secret.into_owned())).collect()
+        };
+        let (texts, words) = (owned(self.texts), owned(self.words));
+        Secrets { texts, words, filter: self.filter, others: self.others }
     }
 
     /// Returns `text` with each of the texts masked.
@@ -83,7 +120,7 @@ impl<'v> Secrets<'v> {
     }
 
     fn hide_all<'t>(&self, text: &'t str, is_cut: bool) -> Cow<'t, str> {
-        if self.texts.is_empty() {
+        if self.is_empty() {
             return Cow::Borrowed(text);
         }
         let mut found = Vec::new();
@@ -108,8 +145,14 @@ impl<'v> Secrets<'v> {
         Cow::Owned(shown)
     }
 
-    /// Adds where in the source of `decoded` the texts are.
+    /// Adds where in the source of `decoded` the texts are, and those of the others.
     fn find(&self, decoded: &Decoded<'_>, is_cut: bool, found: &mut Vec<Range<usize>>) {
+        if let Some(others) = &self.others {
+            others.find(decoded, is_cut, found);
+        }
+        if self.filter.is_empty() {
+            return;
+        }
         let bytes = decoded.bytes();
         let cuts = cuts(decoded, is_cut);
         for (at, first) in bytes.windows(4).enumerate() {
@@ -121,7 +164,7 @@ impl<'v> Secrets<'v> {
             // The last cut that leaves nothing but the beginning of a text.
             let cut = cuts.get(..cuts.partition_point(|cut| *cut <= at + part)).and_then(<[usize]>::last);
             let part = cut.and_then(|cut| cut.checked_sub(at)).filter(|length| *length >= SHORTEST);
-            if let Some(length) = whole.max(part) {
+            if let Some(length) = whole.max(part).max(self.word_at(bytes, at)) {
                 found.push(decoded.source(at..at + length));
             }
         }
@@ -131,6 +174,22 @@ impl<'v> Secrets<'v> {
                 found.extend(length.map(|length| decoded.source(at..at + length)));
             }
         }
+    }
+
+    /// Returns how long the longest of the words is that stands alone at this place.
+    fn word_at(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let is_of_word = |place: Option<usize>| {
+            place.and_then(|place| bytes.get(place)).is_some_and(u8::is_ascii_alphanumeric)
+        };
+        if self.words.is_empty() || is_of_word(at.checked_sub(1)) {
+            return None;
+        }
+        let is_word = |length: &usize| {
+            let end = at + length;
+            let word = bytes.get(at..end).filter(|_| !is_of_word(Some(end)));
+            word.is_some_and(|word| self.words.binary_search_by(|known| known.as_bytes().cmp(word)).is_ok())
+        };
+        (SHORTEST_WORD..=LONGEST_WORD).rev().find(is_word)
     }
 
     /// Returns the length of the longest end of one of the texts that `text` begins with.
@@ -174,10 +233,19 @@ impl<'v> Secrets<'v> {
         (whole, before.max(part(Some(behind))))
     }
 
-    /// Masks each string in a value, and each key.
+    /// Masks each string in a value, each number, and each key.
     pub fn hide_in_value(&self, value: &mut Value) {
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                let is_secret = |secrets: &Self| {
+                    let is_word = |word: String| secrets.words.binary_search(&Cow::Owned(word)).is_ok();
+                    !secrets.words.is_empty() && number_words(number).any(is_word)
+                };
+                if is_secret(self) || self.others.as_deref().is_some_and(is_secret) {
+                    *value = MASK.into();
+                }
+            }
             Value::String(text) => {
                 if let Cow::Owned(hidden) = self.hide(text) {
                     *text = hidden;
@@ -259,6 +327,34 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
         Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
         Value::Object(map) => map.values().for_each(|item| collect(item, texts)),
     }
+}
+
+/// Collects what tells something only where it stands alone: numbers, and short strings with a digit.
+fn collect_words<'v>(value: &'v Value, words: &mut Vec<Cow<'v, str>>) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => words.extend(number_words(number).map(Cow::Owned)),
+        Value::String(text) => {
+            let is_short = text.len() >= SHORTEST_WORD && text.chars().nth(SHORTEST - 1).is_none();
+            let has_digit = || text.bytes().any(|byte| byte.is_ascii_digit());
+            words.extend((is_short && has_digit()).then_some(Cow::Borrowed(text.as_str())));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_words(item, words)),
+        Value::Object(map) => map.values().for_each(|item| collect_words(item, words)),
+    }
+}
+
+/// Returns how a number is written, without its sign, if it has enough digits: as in JSON, and as charts print it.
+fn number_words(number: &Number) -> impl Iterator<Item = String> + use<> {
+    let plain = number.to_string();
+    let of_charts = number.as_f64().map(|float| golang::strconv::format_float(float, 'g', None));
+    let words = std::iter::once(plain).chain(of_charts);
+    let words = words.map(|word| word.trim_start_matches('-').to_owned());
+    let has_digits = |word: &String| {
+        let digits = word.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+        digits >= SHORTEST_WORD && word.len() <= LONGEST_WORD
+    };
+    words.filter(has_digits)
 }
 
 fn collect_named<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
@@ -381,6 +477,41 @@ mod tests {
         assert_eq!(secrets.hide("… 9 bytes left out …\n22-hunter33 x"), "… 9 bytes left out …\n****** x");
         assert_eq!(secrets.hide_cut("is hunter22-hunt"), "is ******");
         assert_eq!(secrets.hide_cut("is aHVudGVyMjItaHVudG"), "is ******");
+    }
+
+    #[test]
+    fn numbers_and_short_strings_with_a_digit_are_masked_where_they_stand_alone() {
+        let values = json!({
+            "pin": 918_273_645, "code": 4711, "factor": -1234.5, "port": 80, "on": true,
+            "short": "ab12", "word": "prod", "digits": "0815",
+        });
+        let secrets = Secrets::all_of(&[&values]);
+        for (text, shown) in [
+            ("pin 918273645, code=4711!", "pin ******, code=******!"),
+            ("PIN_4711 (9.18273645e+08) -1234.5", "PIN_****** (******) -******"),
+            ("x4711 47110 a4711b 14711", "x4711 47110 a4711b 14711"),
+            ("port 80 is true in prod", "port 80 is true in prod"),
+            ("ab12 ab123 xab12 0815", "****** ab123 xab12 ******"),
+            (r#"{\"a\":\"one\\n4711\"}"#, r#"{\"a\":\"one\\n******\"}"#),
+            ("https://h/?a=%204711", "https://h/?a=%20******"),
+            ("OTE4MjczNjQ1 918273645", "****** ******"),
+        ] {
+            assert_eq!(secrets.hide(text), shown, "{text}");
+        }
+        let mut shown = json!({"a": [918_273_645, 80, 4711.0], "b": true, "c": "code 4711"});
+        secrets.hide_in_value(&mut shown);
+        assert_eq!(shown, json!({"a": [MASK, 80, MASK], "b": true, "c": "code ******"}));
+        assert_eq!(Secrets::of(&[&values]).hide("918273645 4711 ab12"), "918273645 4711 ab12");
+    }
+
+    #[test]
+    fn two_sets_of_values_are_masked_in_one_pass() {
+        let (own, others) = (json!(["secret"]), json!(["secret-and-more", 4711]));
+        let others = Arc::new(Secrets::all_of(&[&others]).into_owned());
+        let both = Secrets::of(&[&own]).with(Arc::clone(&others));
+        assert_eq!(both.hide("secret-and-more secrets 4711"), "****** ******s ******");
+        assert_eq!(Secrets::default().with(others).hide("secret-and-more secrets"), "****** secrets");
+        assert!(matches!(Secrets::default().with(Arc::default()).hide("secret"), Cow::Borrowed(_)));
     }
 
     #[test]

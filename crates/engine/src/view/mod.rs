@@ -85,7 +85,7 @@ pub struct View {
     /// The Secret over it, in the same words.
     pub config_secret: String,
     /// The texts that are shown only to who asks for them: those of that Secret.
-    pub secrets: Secrets<'static>,
+    pub secrets: Arc<Secrets<'static>>,
     /// Who may act; `None` if nothing keeps operators apart.
     pub election: Option<ElectionView>,
     /// Whether the operator is about to end.
