@@ -1,4 +1,6 @@
 //! The listener of webhooks as clients on the network meet it: what it refuses, and many reviews at once.
+//!
+//! `FIGURES_OPERATOR=target/release/addon-operator cargo test --test it a_review_takes -- --ignored --nocapture`
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -18,14 +20,15 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::support::in_process::{Cluster, Operator, ask_socket};
-use crate::support::program::{Workspace, get as get_page};
+use crate::support::measured::Program;
+use crate::support::program::Workspace;
 use crate::support::server::{get, ok, send, until};
 use crate::webhooks::{CONFIGURATIONS, MAPS, ON};
 
 pub(crate) const PATH: &str = "/validate/maps.example.com";
 
 /// A global hook that lets every ConfigMap be written. `$WORLD/gate` holds it up as long as it is a pipe; in `$WORLD/now` is a
-/// directory for each process.
+/// file for each process. It starts next to no other programs, so that many of it are through in a short time.
 const ALLOWS: &str = r#"#!/usr/bin/env bash
 if [[ "${1:-}" == "--config" ]]; then
   cat <<'CONFIG'
@@ -39,11 +42,14 @@ CONFIG
 fi
 echo '{"allowed": true}' > "$VALIDATING_RESPONSE_PATH"
 if [[ -e "$WORLD/gate" ]]; then
-  mkdir "$WORLD/now/$$"
-  ls "$WORLD/now" | wc -l >> "$WORLD/counts"
-  sed -E 's/.*"name":"c([0-9]+)".*/\1/' "$BINDING_CONTEXT_PATH" >> "$WORLD/order"
-  cat "$WORLD/gate"
-  rmdir "$WORLD/now/$$"
+  : > "$WORLD/now/$$"
+  now=("$WORLD"/now/*)
+  echo "${#now[@]}" >> "$WORLD/counts"
+  IFS= read -r -d '' context < "$BINDING_CONTEXT_PATH"
+  [[ "$context" =~ \"name\":\"c([0-9]+)\" ]]
+  echo "${BASH_REMATCH[1]}" >> "$WORLD/order"
+  read -r _ < "$WORLD/gate"
+  rm "$WORLD/now/$$"
 fi
 "#;
 
@@ -202,7 +208,7 @@ async fn crowd(cap: usize, reviews: usize) -> (Vec<u64>, Vec<usize>) {
     let (operator, at) = started(&world, &[("webhook-concurrency", &cap.to_string())]).await;
     let ask = |class: u64| {
         let (at, name, path) =
-            (at.clone(), format!("c{class}"), format!("{PATH}?timeout={}s", 9 + class * 5));
+            (at.clone(), format!("c{class}"), format!("{PATH}?timeout={}s", 13 + class * 4));
         tokio::spawn(async move { at.post(&path, &review(&name)).await.unwrap() })
     };
     let first: Vec<_> = (0..cap).map(|_| ask(0)).collect();
@@ -227,9 +233,9 @@ async fn crowd(cap: usize, reviews: usize) -> (Vec<u64>, Vec<usize>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f_f4_reviews_that_come_together_are_answered_in_the_order_of_their_deadlines() {
-    let (order, counts) = crowd(1, 60).await;
-    assert!(order.is_sorted() && order.len() == 61, "{order:?}");
+async fn f_f4_two_hundred_reviews_at_once_are_answered_in_the_order_of_their_deadlines() {
+    let (order, counts) = crowd(1, 200).await;
+    assert!(order.is_sorted() && order.len() == 201, "{order:?}");
     assert!(counts.iter().all(|count| *count == 1), "{counts:?}");
 }
 
@@ -300,40 +306,40 @@ async fn f_f3_webhooks_are_taken_back_without_an_operator_and_those_of_others_st
     }
 }
 
-/// Returns the sum and the number of a histogram.
-fn histogram(page: &str, name: &str) -> (f64, f64) {
-    let value = |part: &str| {
-        let lines = page.lines().filter(|line| line.starts_with(&format!("{name}_{part}")));
-        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
-    };
-    (value("sum"), value("count"))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures time; docs/performance.md has the numbers"]
 async fn a_review_takes_two_milliseconds_longer_than_its_hook_at_most() {
     const REVIEWS: u32 = 300;
+    const HOOKS: &str = "addon_operator_global_hook_run_seconds";
     let world = world().await;
-    let (operator, at) = started(&world, &[]).await;
+    let variables = [
+        ("ADDON_OPERATOR_ADMISSION_SERVER_ENABLED", "true"),
+        ("ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_ADDRESS", "127.0.0.1"),
+        ("ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_PORT", "0"),
+        ("ADDON_OPERATOR_WEBHOOK_URL", "https://127.0.0.1:0"),
+    ];
+    let program = Program::start(&world, &variables).await;
+    let at = asked(&world, |_| true).await;
     let mut stream = at.connect().await.unwrap();
     let body = review("a");
     let request = format!(
         "POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let hooks_took = || {
-        histogram(&get_page(&operator.port.to_string(), "/metrics"), "addon_operator_global_hook_run_seconds")
+    let hooks_took = async || {
+        let [sum, count] = ["sum", "count"].map(|part| format!("{HOOKS}_{part}"));
+        (program.metric(&sum).await, program.metric(&count).await)
     };
     let (mut beside, mut all) = (Vec::new(), Vec::new());
     for number in 1..=REVIEWS {
-        let before = hooks_took().0;
+        let before = hooks_took().await.0;
         let begun = Instant::now();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
         let read = stream.read(&mut answer).await.unwrap();
         let took = begun.elapsed().as_secs_f64() * 1e3;
         assert!(String::from_utf8_lossy(&answer[..read]).contains("\"allowed\":true"));
-        let (after, runs) = hooks_took();
+        let (after, runs) = hooks_took().await;
         assert!((runs - f64::from(number)).abs() < 0.5, "{runs} runs");
         beside.push(took - (after - before) * 1e3);
         all.push(took);
@@ -344,5 +350,4 @@ async fn a_review_takes_two_milliseconds_longer_than_its_hook_at_most() {
     });
     println!("a review takes {all:.2} ms, {beside:.2} ms of them beside its hook (medians)");
     assert!(beside <= 2.0, "{beside}");
-    assert_eq!(operator.stop().await, Outcome::Done);
 }

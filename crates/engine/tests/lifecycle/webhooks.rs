@@ -387,6 +387,40 @@ fn f_f4_reviews_end_in_the_order_of_their_deadlines_and_none_waits_beyond() {
 }
 
 #[test]
+fn f_f4_two_hundred_reviews_at_once_end_in_the_order_of_their_deadlines_and_no_more_run_than_may() {
+    const MOST: usize = 4;
+    let mut config = webhooks();
+    if let Some(webhooks) = &mut config.webhooks {
+        (webhooks.concurrency, webhooks.waiting) = (MOST, 1_000);
+    }
+    let mut world = World::with_config(&web(), config);
+    for _ in 0..200 {
+        world = world.hook("web/check.sh", Ok(says(true)));
+    }
+    let mut world = world.takes("web/check.sh", 10).settled();
+    // Each has a deadline of its own, and they come in no order.
+    let patience = |id: u64| Duration::from_millis(2_000 + (id * 73 % 200) * 10);
+    for id in 0..200 {
+        let Event::ReviewRequested { id, webhook, review, .. } = review(id, PATH) else { unreachable!() };
+        let timeout = Some(patience(id.number()));
+        world.send_in(1, Event::ReviewRequested { id, webhook, review, timeout });
+    }
+    let trace = world.run();
+    let (mut running, mut most) = (0_usize, 0);
+    for line in trace.lines() {
+        running += usize::from(line.contains("run hook web/check.sh"));
+        running -= usize::from(line.contains("> hook #"));
+        most = most.max(running);
+    }
+    assert_eq!((most, running), (MOST, 0), "{trace}");
+    let ended = &world.answers_to_reviews;
+    assert!(ended.iter().all(|(_, outcome)| outcome.is_ok()), "{ended:?}");
+    // The first ones found nobody before them.
+    let order: Vec<Duration> = ended.iter().skip(MOST).map(|(id, _)| patience(id.number())).collect();
+    assert!(order.len() == 200 - MOST && order.is_sorted(), "{order:?}");
+}
+
+#[test]
 fn a_review_that_nobody_waits_for_ends_its_process() {
     let mut world = world(&web()).takes("web/check.sh", 3_000).settled();
     world.send_in(1, review(1, PATH));
