@@ -142,6 +142,7 @@ const ENGINE: &[&str] = &[
     "extenders",
     "cron",
     "secrets",
+    "shared_list",
     "hook",
     "addon",
     "package",

@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, retry, module_settings, enabled, time, cause, secrets, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, retry, module_settings, enabled, time, cause, secrets, shared_list, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
 //!   ◀ source ◀ repository ◀ webhook ◀ broker ◀ election ◀ command ◀ engine
 //! ```
@@ -59,6 +59,7 @@ mod release_target;
 mod repository;
 mod retry;
 mod secrets;
+mod shared_list;
 mod source;
 mod task;
 mod time;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use super::{Bundle, Digest, GivenUpBundle, ModuleLink, SourceKey, WithheldVersion};
+use crate::shared_list::SharedList;
 
 /// The version of the format that is written.
 const VERSION: u32 = 1;
@@ -28,51 +29,21 @@ type AddonList = Arc<Vec<RegisteredAddon>>;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RegisteredAddons {
     /// Those of each source, none of them empty.
-    sources: Arc<Vec<AddonList>>,
+    sources: SharedList<AddonList>,
 }
 
 impl RegisteredAddons {
     /// Returns these addons with those of some sources replaced. Each list has those of its source, sorted.
     pub(crate) fn with(&self, others: &BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>) -> Self {
-        let mut sources = Vec::clone(&self.sources);
-        for (key, addons) in others {
-            match sources.binary_search_by(|addons| addons.first().map(|addon| &addon.source).cmp(&Some(key)))
-            {
-                Ok(place) if addons.is_empty() => drop(sources.remove(place)),
-                Ok(place) => {
-                    if let Some(its) = sources.get_mut(place) {
-                        *its = Arc::clone(addons);
-                    }
-                }
-                Err(_) if addons.is_empty() => {}
-                Err(place) => sources.insert(place, Arc::clone(addons)),
-            }
-        }
-        Self { sources: Arc::new(sources) }
+        let others = others
+            .iter()
+            .map(|(key, addons)| (key, Some(addons).filter(|addons| !addons.is_empty()).map(Arc::clone)));
+        Self { sources: self.sources.with(others, |addons, key| source_of(addons).cmp(&Some(*key))) }
     }
 
     /// Returns the lists of those sources whose addons are others in `new`: those of here, and those of there.
     pub(crate) fn differing<'a>(&'a self, new: &'a Self) -> (Vec<&'a AddonList>, Vec<&'a AddonList>) {
-        let source = |addons: &AddonList| addons.first().map(|addon| addon.source.clone());
-        let (mut gone, mut came) = (Vec::new(), Vec::new());
-        let mut rest = self.sources.iter().peekable();
-        for addons in new.sources.iter() {
-            loop {
-                match rest.peek() {
-                    Some(old) if Arc::ptr_eq(old, addons) => {
-                        rest.next();
-                        break;
-                    }
-                    Some(old) if source(old) <= source(addons) => gone.extend(rest.next()),
-                    Some(_) | None => {
-                        came.push(addons);
-                        break;
-                    }
-                }
-            }
-        }
-        gone.extend(rest);
-        (gone, came)
+        self.sources.differing(&new.sources, |a, b| source_of(a).cmp(&source_of(b)), Arc::ptr_eq)
     }
 
     /// Iterates over all addons in their order.
@@ -96,6 +67,10 @@ impl RegisteredAddons {
     }
 }
 
+fn source_of(addons: &AddonList) -> Option<&SourceKey> {
+    addons.first().map(|addon| &addon.source)
+}
+
 impl FromIterator<RegisteredAddon> for RegisteredAddons {
     fn from_iter<I: IntoIterator<Item = RegisteredAddon>>(addons: I) -> Self {
         let mut addons: Vec<RegisteredAddon> = addons.into_iter().collect();
@@ -111,7 +86,7 @@ impl FromIterator<RegisteredAddon> for RegisteredAddons {
                 None => sources.push(vec![addon]),
             }
         }
-        Self { sources: Arc::new(sources.into_iter().map(Arc::new).collect()) }
+        Self { sources: sources.into_iter().map(Arc::new).collect() }
     }
 }
 

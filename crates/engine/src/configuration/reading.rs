@@ -118,7 +118,8 @@ impl Configuration {
             return None;
         }
         let problems = self.config_map.problems.clone();
-        let changes = self.read_config_object(cx, object, &data, version.parse().ok());
+        let keys = self.config_map.of(object).keys(&data);
+        let changes = self.read_config_object(cx, object, (&data, version.parse().ok()), keys);
         if is_first_secret {
             self.config_map.distrust_secret();
         }
@@ -141,17 +142,20 @@ impl Configuration {
         self.report_problems(cx);
     }
 
-    /// Reads the ConfigMap and the Secret once more for modules that are new or whose files changed.
+    /// Reads what the ConfigMap and the Secret say about modules that are new or whose files changed, once more. Nobody may have the
+    /// keys of modules that are `gone`. Other keys are as they were read, and are not looked at.
     pub(crate) fn reread_config_map<'n>(
         &mut self,
         cx: &mut Context,
         names: impl IntoIterator<Item = &'n ModuleName>,
+        gone: &[Arc<Module>],
     ) {
         let data = ConfigObject::ALL.map(|object| (object, self.config_map.of(object).data().cloned()));
         if data.iter().all(|(_, data)| data.is_none()) {
             return;
         }
         let mut new = Vec::new();
+        let mut keys: BTreeSet<String> = gone.iter().flat_map(|module| keys_of(&module.key)).collect();
         for name in names {
             let Some(section) = self.sections.get(name) else { continue };
             let key = section.key().to_owned();
@@ -165,11 +169,12 @@ impl Configuration {
             }
             for key in keys_of(&key) {
                 self.config_map.forget_texts(&key);
+                keys.insert(key);
             }
         }
         for (object, data) in data {
             if let Some(data) = data {
-                let _ = self.read_config_object(cx, object, &data, None);
+                let _ = self.read_config_object(cx, object, (&data, None), keys.clone());
             }
         }
         // Good in one of the objects is not enough.
@@ -184,7 +189,8 @@ impl Configuration {
     /// Reads an empty ConfigMap if none was read, so that whatever it says first is a change.
     pub(crate) fn assume_config_map(&mut self, cx: &mut Context) {
         if !self.config_map.was_read {
-            let _ = self.read_config_object(cx, ConfigObject::ConfigMap, &ConfigData::default(), None);
+            let nothing = (&ConfigData::default(), None);
+            let _ = self.read_config_object(cx, ConfigObject::ConfigMap, nothing, BTreeSet::new());
         }
     }
 
@@ -200,36 +206,35 @@ impl Configuration {
         cx.notify(Notice::ConfigChecked { problems });
     }
 
-    /// Reads every key of an object whose text is new.
+    /// Reads those of `keys` of an object whose text is new.
     fn read_config_object(
         &mut self,
         cx: &mut Context,
         object: ConfigObject,
-        data: &ConfigData,
-        version: Option<u64>,
+        (data, version): (&ConfigData, Option<u64>),
+        keys: BTreeSet<String>,
     ) -> Changes {
         let mut changes = Changes::default();
-        let mut unknown = BTreeSet::new();
+        let mut has_news = false;
         if !std::mem::replace(&mut self.config_map.was_read, true) {
             let sections = self.keys.keys().map(|key| &**key).chain([values::name::GLOBAL]);
             self.config_map.good =
                 sections.filter(|key| !data.0.contains_key(*key)).map(str::to_owned).collect();
         }
-        for key in self.config_map.of(object).keys(data) {
+        for key in keys {
             let text = data.0.get(&key);
             let owner = self.owner_of(&key);
-            if matches!(owner, Owner::Unknown) && text.is_some() {
-                unknown.insert(key.clone());
-            }
+            let is_unknown = matches!(owner, Owner::Unknown) && text.is_some();
+            has_news |= self.config_map.of_mut(object).set_unknown(&key, is_unknown);
             if !self.config_map.of(object).is_new(&key, text, version) {
                 continue;
             }
             self.config_map.of_mut(object).see(&key, text);
             match owner {
                 Owner::Section(scope) => self.read_section(cx, &scope, (object, &key), &mut changes),
-                Owner::Enabled(section) => {
+                Owner::Enabled(section, name) => {
                     if self.config_map.read_flag(object, &section, &key) {
-                        self.undecided.add_all();
+                        self.undecided.add(&name);
                         changes.flags = true;
                         changes.keys.push(key);
                     }
@@ -244,8 +249,9 @@ impl Configuration {
                 Owner::Unknown => {}
             }
         }
-        let names = unknown.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        if self.config_map.of_mut(object).set_unknown(unknown) {
+        let unknown = self.config_map.of(object).unknown();
+        if has_news && !unknown.is_empty() {
+            let names = unknown.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             let message =
                 format!("{} has values for unknown modules: {names}; they are ignored", self.place(object));
             cx.notify(Notice::Warned { scope: Scope::Global, message });
@@ -408,9 +414,9 @@ impl Configuration {
             return Owner::Section(Scope::Global);
         }
         if let Some(section) = key.strip_suffix("Enabled")
-            && self.keys.contains_key(section)
+            && let Some(name) = self.keys.get(section)
         {
-            return Owner::Enabled(section.to_owned());
+            return Owner::Enabled(section.to_owned(), name.clone());
         }
         if let Some(section) = key.strip_suffix("Maintenance")
             && let Some(name) = self.keys.get(section)
@@ -429,7 +435,7 @@ const MAX_SECTION: usize = 16 << 20;
 
 /// What a key of the ConfigMap is about.
 enum Owner {
-    Enabled(String),
+    Enabled(String, ModuleName),
     Maintenance(String, ModuleName),
     Section(Scope),
     Unknown,

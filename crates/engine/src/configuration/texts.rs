@@ -53,7 +53,7 @@ impl ConfigTexts {
 
     /// Returns all keys that have or had a text.
     pub(super) fn keys(&self, data: &ConfigData) -> BTreeSet<String> {
-        self.seen.keys().chain(data.0.keys()).cloned().collect()
+        self.seen.keys().chain(data.0.keys()).chain(&self.unknown).cloned().collect()
     }
 
     /// Returns the text of a key as it was read last.
@@ -97,10 +97,13 @@ impl ConfigTexts {
         self.seen.insert(key.to_owned(), text.to_owned());
     }
 
-    /// Takes the keys that are about nothing. Returns whether that is news.
-    pub(super) fn set_unknown(&mut self, unknown: BTreeSet<String>) -> bool {
-        let is_news = !unknown.is_empty() && unknown != self.unknown;
-        self.unknown = unknown;
-        is_news
+    /// Records whether a key is about nothing. Returns whether that is new.
+    pub(super) fn set_unknown(&mut self, key: &str, is_unknown: bool) -> bool {
+        if is_unknown { self.unknown.insert(key.to_owned()) } else { self.unknown.remove(key) }
+    }
+
+    /// Returns the keys that are about nothing.
+    pub(super) fn unknown(&self) -> &BTreeSet<String> {
+        &self.unknown
     }
 }

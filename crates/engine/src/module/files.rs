@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::catalog::Module;
@@ -16,12 +16,13 @@ use crate::name::ModuleName;
 pub(super) struct Files {
     /// As they were loaded, in the order in which they run.
     modules: Arc<Vec<Arc<Module>>>,
-    /// Their names.
-    order: Vec<ModuleName>,
-    /// The modules whose files are not in force as they are: they are looked at each time.
-    behind: BTreeSet<ModuleName>,
+    /// The modules whose files are not in force as they are, with the number that those are ordered by: they are looked at each
+    /// time.
+    behind: BTreeMap<ModuleName, u32>,
     /// Those in force that have an enabled script.
     scripted: BTreeSet<ModuleName>,
+    /// Those in force that have hooks which the API server may ask.
+    asked: BTreeSet<ModuleName>,
     /// Those in force that require others.
     requiring: BTreeSet<ModuleName>,
     /// Those that are gone from the files and not from the cluster.
@@ -41,52 +42,44 @@ pub(super) struct FileChanges {
 impl Files {
     /// Returns these files, of which nothing is in force yet.
     pub(super) fn new(modules: &Arc<Vec<Arc<Module>>>) -> Self {
-        let order = modules.iter().map(|module| module.name.clone()).collect();
-        Self { modules: Arc::clone(modules), order, ..Self::default() }
+        Self { modules: Arc::clone(modules), ..Self::default() }
     }
 
     /// Replaces all files. Returns what differs.
     pub(super) fn replace(&mut self, new: Arc<Vec<Arc<Module>>>) -> FileChanges {
         let old = std::mem::replace(&mut self.modules, new);
-        let pairs = || old.iter().zip(self.modules.iter());
-        let is_in_place = |(known, module): (&Arc<Module>, &Arc<Module>)| {
-            Arc::ptr_eq(known, module) || place(known) == place(module)
-        };
-        if old.len() == self.modules.len() && pairs().all(is_in_place) {
-            // Other files of the same modules: their order is as it was.
-            let others = pairs().filter(|(known, module)| !Arc::ptr_eq(known, module));
-            let came: Vec<Arc<Module>> = others.map(|(_, module)| Arc::clone(module)).collect();
-            self.look(came.len());
-            return FileChanges { gone: Vec::new(), came };
-        }
-        let mut names = std::mem::take(&mut self.order).into_iter();
-        self.order.reserve_exact(self.modules.len());
+        let is_same = |(known, module): &(&Arc<Module>, &Arc<Module>)| Arc::ptr_eq(known, module);
+        let head = old.iter().zip(self.modules.iter()).take_while(is_same).count();
+        let (mut rest, mut new) = (old.iter().skip(head), self.modules.iter().skip(head));
+        let both = || rest.clone().rev().zip(new.clone().rev());
+        let tail = both().take_while(is_same).count();
+        let between = |modules: &[Arc<Module>]| modules.len().saturating_sub(head + tail);
+        let (most_old, most_new) = (between(&old), between(&self.modules));
         let mut changes = FileChanges::default();
-        let mut rest = old.iter().peekable();
-        for module in self.modules.iter() {
-            let name = loop {
-                let Some(known) = rest.peek() else { break None };
+        let mut rest = rest.by_ref().take(most_old).peekable();
+        for module in new.by_ref().take(most_new) {
+            loop {
+                let Some(known) = rest.peek() else {
+                    changes.came.push(Arc::clone(module));
+                    break;
+                };
                 if Arc::ptr_eq(known, module) {
                     rest.next();
-                    break names.next();
+                    break;
                 }
                 match place(known).cmp(&place(module)) {
-                    Ordering::Less => {
-                        changes.gone.push(Arc::clone(known));
-                        drop((rest.next(), names.next()));
-                    }
+                    Ordering::Less => changes.gone.extend(rest.next().cloned()),
                     Ordering::Equal => {
                         changes.came.push(Arc::clone(module));
                         rest.next();
-                        break names.next();
+                        break;
                     }
-                    Ordering::Greater => break None,
+                    Ordering::Greater => {
+                        changes.came.push(Arc::clone(module));
+                        break;
+                    }
                 }
-            };
-            self.order.push(name.unwrap_or_else(|| {
-                changes.came.push(Arc::clone(module));
-                module.name.clone()
-            }));
+            }
         }
         changes.gone.extend(rest.cloned());
         if !changes.gone.is_empty() {
@@ -102,19 +95,26 @@ impl Files {
     }
 
     /// Returns the modules that came, and those whose files are not in force, as they run.
-    pub(super) fn to_look_at(&self, came: Vec<Arc<Module>>) -> Vec<Arc<Module>> {
+    pub(super) fn to_look_at(&self, mut came: Vec<Arc<Module>>) -> Vec<Arc<Module>> {
         if self.behind.is_empty() {
             return came;
         }
-        let names: BTreeSet<&ModuleName> =
-            came.iter().map(|module| &module.name).chain(&self.behind).collect();
-        let found = self.modules.iter().filter(|module| names.contains(&module.name));
-        found.inspect(|_| self.look(1)).cloned().collect()
+        let names: BTreeSet<&ModuleName> = came.iter().map(|module| &module.name).collect();
+        let others = self.behind.iter().filter(|(name, _)| !names.contains(name));
+        let others: Vec<usize> = others.filter_map(|(name, number)| self.place_of(name, *number)).collect();
+        came.extend(others.into_iter().filter_map(|place| self.modules.get(place)).cloned());
+        came.sort_by(|a, b| place(a).cmp(&place(b)));
+        came
     }
 
-    /// Returns the names of all modules, as they run.
-    pub(super) fn order(&self) -> &[ModuleName] {
-        &self.order
+    /// Iterates over the names of all modules, as they run.
+    pub(super) fn names(&self) -> impl Iterator<Item = &ModuleName> {
+        self.modules.iter().map(|module| &module.name)
+    }
+
+    /// Returns the name of the module at a place, if there is one.
+    pub(super) fn name_at(&self, place: usize) -> Option<&ModuleName> {
+        Some(&self.modules.get(place)?.name)
     }
 
     /// Returns the places of those of `names` that are there, and of all that have an enabled script, in ascending order.
@@ -124,17 +124,32 @@ impl Files {
         names: &BTreeSet<ModuleName>,
         number: impl Fn(&ModuleName) -> Option<u32>,
     ) -> Vec<usize> {
-        let all = names.union(&self.scripted);
-        let mut places: Vec<usize> = all.filter_map(|name| self.place_of(name, number(name)?)).collect();
+        self.places_of(names.union(&self.scripted), number)
+    }
+
+    /// Returns the places of those that have hooks which the API server may ask, in ascending order.
+    pub(super) fn places_of_asked(&self, number: impl Fn(&ModuleName) -> Option<u32>) -> Vec<usize> {
+        self.places_of(self.asked.iter(), number)
+    }
+
+    fn places_of<'n>(
+        &self,
+        names: impl Iterator<Item = &'n ModuleName>,
+        number: impl Fn(&ModuleName) -> Option<u32>,
+    ) -> Vec<usize> {
+        let mut places: Vec<usize> = names.filter_map(|name| self.place_of(name, number(name)?)).collect();
         places.sort_unstable();
         places
     }
 
     fn place_of(&self, name: &ModuleName, number: u32) -> Option<usize> {
         self.look(1);
+        if self.orphans.contains(name) {
+            return None;
+        }
         let found = self.modules.binary_search_by(|module| place(module).cmp(&(number, name)));
         // The list may be in another order than numbers and names.
-        found.ok().or_else(|| self.order.iter().position(|other| other == name))
+        found.ok().or_else(|| self.names().position(|other| other == name))
     }
 
     /// Returns whether all files are in force.
@@ -142,13 +157,14 @@ impl Files {
         self.behind.is_empty()
     }
 
-    /// Records whether the files of a module are in force.
-    pub(super) fn set_in_force(&mut self, name: &ModuleName, is_in_force: bool) {
-        if is_in_force {
-            self.behind.remove(name);
-        } else {
-            self.behind.insert(name.clone());
-        }
+    /// Records that the files of a module are in force.
+    pub(super) fn in_force(&mut self, name: &ModuleName) {
+        self.behind.remove(name);
+    }
+
+    /// Records that the files of a module are not in force, which are ordered by this number.
+    pub(super) fn not_in_force(&mut self, name: &ModuleName, number: u32) {
+        self.behind.insert(name.clone(), number);
     }
 
     /// Records what is in force of a module.
@@ -161,6 +177,7 @@ impl Files {
             }
         };
         mark(&mut self.scripted, module.enabled_script.is_some());
+        mark(&mut self.asked, module.hooks.iter().any(|hook| hook.spec.has_webhooks()));
         mark(&mut self.requiring, !module.settings.requires.is_empty());
         mark(&mut self.orphans, false);
     }
@@ -168,6 +185,7 @@ impl Files {
     /// Records that a module is gone from the files, and whether something of it stays.
     pub(super) fn orphaned(&mut self, name: &ModuleName, is_left: bool) {
         self.scripted.remove(name);
+        self.asked.remove(name);
         self.requiring.remove(name);
         if is_left {
             self.orphans.insert(name.clone());
@@ -186,7 +204,7 @@ impl Files {
 
     /// Iterates over the modules that are in force as they are in no files: orphans, and those whose files are not in force.
     pub(super) fn outdated(&self) -> impl Iterator<Item = &ModuleName> {
-        self.orphans.iter().chain(&self.behind)
+        self.orphans.iter().chain(self.behind.keys())
     }
 
     /// Records that modules are looked at.

@@ -121,8 +121,9 @@ impl Modules {
     /// Iterates over the hooks that the API server may ask or may come to ask: global ones, then those of modules as they run, with
     /// what is known of them.
     pub(crate) fn webhooks(&self) -> impl Iterator<Item = (&Arc<Hook>, Standing)> {
-        let modules = self.in_order().filter(|module| module.may_be_on());
-        let hooks = modules.flat_map(|module| {
+        let places = self.files.places_of_asked(|name| Some(self.states.get(name)?.spec.order));
+        let modules = places.into_iter().filter_map(|place| self.at(place));
+        let hooks = modules.filter(|module| module.may_be_on()).flat_map(|module| {
             let standing = if module.schedules_on {
                 Standing::InService
             } else if module.is_on() {

@@ -191,12 +191,12 @@ impl Modules {
 
     /// Iterates over the modules that have files, as they run.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &ModuleState> {
-        self.files.order().iter().filter_map(|name| self.states.get(name))
+        self.files.names().filter_map(|name| self.states.get(name))
     }
 
     /// Returns the module at a place of the order, if there is one.
     pub(crate) fn at(&self, place: usize) -> Option<&ModuleState> {
-        self.states.get(self.files.order().get(place)?)
+        self.states.get(self.files.name_at(place)?)
     }
 
     /// Returns whether the module is known and on.
@@ -386,7 +386,7 @@ impl Modules {
         let mut changed = false;
         self.waits.changed();
         for (place, decision) in decisions {
-            let Some(name) = self.files.order().get(place).cloned() else { continue };
+            let Some(name) = self.files.name_at(place).cloned() else { continue };
             let name = &name;
             let Some(module) = self.states.get_mut(name) else { continue };
             let was_on = module.is_on();
@@ -441,7 +441,7 @@ impl Modules {
     /// Returns whether a module runs before that at a place, if it has files.
     pub(crate) fn is_before(&self, name: &ModuleName, place: usize) -> bool {
         let number = |name: &ModuleName| Some(self.states.get(name)?.spec.order);
-        self.files.order().get(place).is_none_or(|other| (number(name), name) < (number(other), other))
+        self.files.name_at(place).is_none_or(|other| (number(name), name) < (number(other), other))
     }
 
     /// Records that a discovery looks at a module.

@@ -35,12 +35,13 @@ impl Modules {
         is_converged: bool,
         cause: &Cause,
     ) -> Reloaded {
-        for message in &new.warnings {
-            if !self.warnings.contains(message) {
+        if self.warnings != new.warnings {
+            let known: BTreeSet<&String> = self.warnings.iter().collect();
+            for message in new.warnings.iter().filter(|message| !known.contains(message)) {
                 lower.cx.notify(Notice::Warned { scope: Scope::Global, message: message.clone() });
             }
+            self.warnings = new.warnings;
         }
-        self.warnings = new.warnings;
         self.complete = new.complete;
         self.has_departures = true;
         let old = Arc::clone(&self.global);
@@ -116,6 +117,10 @@ impl Modules {
             reloaded.others = true;
             self.orphan(lower, &module.name);
         }
+        if !gone.is_empty() {
+            let names: BTreeSet<&ModuleName> = gone.iter().map(|module| &module.name).collect();
+            lower.drop_tasks(|task| !task.module().is_some_and(|name| names.contains(name)));
+        }
         let mut added = Vec::new();
         let all = self.files.to_look_at(came);
         for module in &all {
@@ -143,11 +148,11 @@ impl Modules {
                 }
                 Some(state) if Arc::ptr_eq(&state.spec, module) || *state.spec == **module => {
                     state.broken_version = None;
-                    self.files.set_in_force(&module.name, true);
+                    self.files.in_force(&module.name);
                 }
                 Some(state) => {
                     if let Some(failure) = module.broken.as_ref().filter(|_| state.spec.broken.is_none()) {
-                        self.keep_old_version(lower, &module.name, failure.clone());
+                        self.keep_old_version(lower, module, failure.clone());
                         continue;
                     }
                     if state.spec.order != module.order || state.spec.enabled != module.enabled {
@@ -156,14 +161,14 @@ impl Modules {
                     }
                     match self.adopt_module(lower, module) {
                         Ok(()) => drop(reloaded.modules.insert(module.name.clone())),
-                        Err(failure) => self.keep_old_version(lower, &module.name, failure),
+                        Err(failure) => self.keep_old_version(lower, module, failure),
                     }
                 }
             }
         }
         if !(gone.is_empty() && all.is_empty()) {
             lower.configuration.replace_keys(&gone, &all);
-            lower.configuration.reread_config_map(lower.cx, &added);
+            lower.configuration.reread_config_map(lower.cx, &added, &gone);
         }
         self.find_circles(lower.configuration);
         reloaded
@@ -179,10 +184,11 @@ impl Modules {
         self.states.insert(state.spec.name.clone(), state);
     }
 
-    /// Leaves the old version of a module in force; its tasks wait until a better one comes.
-    fn keep_old_version(&mut self, lower: &mut Lower<'_>, name: &ModuleName, failure: Failure) {
+    /// Leaves the old version of a module in force instead of the `new` one; its tasks wait until a better one comes.
+    fn keep_old_version(&mut self, lower: &mut Lower<'_>, new: &Module, failure: Failure) {
+        let name = &new.name;
         let Some(state) = self.states.get_mut(name) else { return };
-        self.files.set_in_force(name, false);
+        self.files.not_in_force(name, new.order);
         if state.broken_version.as_ref().is_some_and(|known| known.repeats(&failure)) {
             return;
         }
@@ -222,7 +228,7 @@ impl Modules {
             module.is_reloaded = true;
         }
         module.broken_version = None;
-        self.files.set_in_force(name, true);
+        self.files.in_force(name);
         self.files.adopted(new);
         lower.configuration.undecided_mut().add(name);
         let schedules_on = std::mem::take(&mut module.schedules_on);
@@ -239,7 +245,7 @@ impl Modules {
         if schedules_on {
             self.enable_schedules(lower, name);
         }
-        lower.configuration.reread_config_map(lower.cx, [name]);
+        lower.configuration.reread_config_map(lower.cx, [name], &[]);
         if old.settings.drift != new.settings.drift {
             self.adopt_drift_settings(lower, name);
         }
@@ -269,7 +275,7 @@ impl Modules {
         lower.cx.push(Effect::WatchRelease { module: name, target, drift });
     }
 
-    /// Stops the hooks of a module whose directory is gone. Its release stays.
+    /// Stops the hooks of a module whose directory is gone. Its release stays. Its tasks are still to be dropped.
     fn orphan(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let scope = Scope::Module(name.clone());
         let target = self.release_place(lower.configuration, name);
@@ -293,7 +299,6 @@ impl Modules {
             // Nothing of it was ever begun, so nothing of it stays.
             self.states.remove(name);
             lower.configuration.remove_module(lower.cx, name);
-            lower.drop_tasks(|task| task.module() != Some(name));
             return;
         }
         module.never_began = !module.is_active;
@@ -307,7 +312,6 @@ impl Modules {
         let left = if has_release { "its release stays" } else { "what its hooks did stays" };
         let why = format!("its directory is gone; {left} until the next start or `module purge`");
         self.set_phase(lower.cx, lower.configuration, name, Phase::Orphaned, Some(why));
-        lower.drop_tasks(|task| task.module() != Some(name));
         if was_watched {
             lower.cx.push(Effect::ForgetRelease { module: name.clone(), target });
         }

@@ -25,7 +25,7 @@ impl Sources {
     pub(super) fn queue_commit(&mut self, lower: &mut Lower<'_>) {
         let commits = &mut self.commits;
         let is_due = commits.retry_at.is_none_or(|at| at <= lower.cx.now);
-        if commits.wanted == commits.in_force || commits.is_queued || !is_due {
+        if commits.wanted == commits.in_force() || commits.is_queued || !is_due {
             return;
         }
         (commits.is_queued, commits.retry_at) = (true, None);
@@ -65,6 +65,7 @@ impl Sources {
         if !self.unloaded.is_empty() {
             let loaded: BTreeSet<Digest> = modules.bundles().into_values().collect();
             self.unloaded.retain(|digest| !loaded.contains(digest));
+            self.sweep.want();
         }
         let is_old = |run: &RunId| {
             let module = lower.queues.running(*run).and_then(|running| running.task.module());
@@ -74,9 +75,9 @@ impl Sources {
         let in_flight = lower.queues.in_flight().map(|running| running.run);
         self.commits.old_runs.extend(in_flight.filter(is_old));
         self.commits.outdated = modules.outdated_bundles();
-        self.commits.in_force = commit.version;
+        let changed = self.commits.put_into_force(commit.version);
+        changed.iter().for_each(|key| self.sweep.want_of(key));
         self.edition += 1;
-        self.sweep.want();
         self.removals.want();
         self.resume_all(Role::Committing);
     }
@@ -92,7 +93,7 @@ impl Sources {
     /// Removes bundles that nobody needs. One that was just fetched is needed, so it waits until all is registered.
     pub(super) fn drop_unused(&mut self, lower: &mut Lower<'_>) {
         let commits = &mut self.commits;
-        if !commits.has_unused || commits.is_dropping() || commits.wanted != commits.in_force {
+        if !commits.has_unused || commits.is_dropping() || commits.wanted != commits.in_force() {
             return;
         }
         commits.forget_ended_runs(lower.queues);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::registration::{Change, Registration};
-use crate::addon::{Digest, RegisteredAddon, Registry};
+use crate::addon::{Digest, RegisteredAddon, Registry, SourceKey};
 use crate::name::RunId;
 use crate::queue::Queues;
 use crate::time::Time;
@@ -24,7 +24,9 @@ pub(crate) struct Commit {
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     pub(super) wanted: u64,
-    pub(super) in_force: u64,
+    in_force: u64,
+    /// The configurations whose addons changed, with the version that puts that into force.
+    changed: BTreeMap<SourceKey, u64>,
     /// Whether a task for it is in `main`.
     pub(super) is_queued: bool,
     pub(super) loading: Option<(u64, Arc<Registry>)>,
@@ -117,6 +119,18 @@ impl Commits {
         let is_restored = self.writing > self.written;
         self.written = self.writing;
         self.wanted += u64::from(is_restored || before != after);
+        if self.wanted != self.in_force {
+            self.changed.extend(change.iter().map(|(key, _)| (key.clone(), self.wanted)));
+        }
+    }
+
+    /// Records which version is in force. Returns the configurations whose addons changed with it.
+    pub(super) fn put_into_force(&mut self, version: u64) -> Vec<SourceKey> {
+        self.in_force = version;
+        let (now, later): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.changed).into_iter().partition(|(_, wanted)| *wanted <= version);
+        self.changed = later;
+        now.into_keys().collect()
     }
 
     /// Records that there may be bundles that nobody needs any more.

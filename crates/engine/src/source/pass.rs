@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::assessment::Assessment;
+use super::registration::Change;
 use crate::addon::{Fetched, SourceKey, SourceSpec};
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
@@ -124,8 +125,10 @@ pub(super) struct Sweep {
     gone: BTreeSet<SourceKey>,
     /// The configurations with versions that have shown whether they are good, and are on trial still.
     tried: BTreeSet<SourceKey>,
-    /// Whether the registry is being written.
-    pub(super) is_writing: bool,
+    /// The configurations of whose modules something is to change.
+    due: BTreeSet<SourceKey>,
+    /// Those that the registry is being written for, if it is.
+    writing: Option<BTreeSet<SourceKey>>,
     pub(super) answer: Option<SourceAnswer>,
 }
 
@@ -161,6 +164,30 @@ impl Sweep {
     pub(super) fn want_of_gone(&mut self, key: &SourceKey) {
         self.gone.insert(key.clone());
         self.want();
+    }
+
+    /// Records that something is to change.
+    pub(super) fn found(&mut self, change: &Change) {
+        self.due.extend(change.iter().map(|(key, _)| key.clone()));
+    }
+
+    /// Returns the configurations of whose modules something is to change, once.
+    pub(super) fn begin(&mut self) -> BTreeSet<SourceKey> {
+        std::mem::take(&mut self.due)
+    }
+
+    /// Records that the registry is being written for these.
+    pub(super) fn writes(&mut self, due: BTreeSet<SourceKey>) {
+        self.writing = Some(due);
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Records that the registry was written, or that it `is_done` not: then they are still due.
+    pub(super) fn written(&mut self, is_done: bool) {
+        self.due.extend(self.writing.take().into_iter().flatten().filter(|_| !is_done));
     }
 
     /// Returns what there is to look at, once.

@@ -91,7 +91,7 @@ impl Registration {
         Self { addons, index, registry, looked_at: Cell::default() }
     }
 
-    /// Returns it as it is written when it is changed. For that, a pointer is copied for each configuration.
+    /// Returns it as it is written when it is changed.
     pub(super) fn registry_with(&self, change: &mut Change) -> Arc<Registry> {
         if change.is_empty() {
             return self.registry();

@@ -246,7 +246,7 @@ impl Sources {
             if self.is_tried(modules, addon) {
                 self.sweep.want_of_tried(key);
             }
-            if !addon.is_registered() {
+            if !addon.is_registered() || self.tried_before.contains_key(key) {
                 self.sweep.want_of(key);
             }
         }

@@ -29,13 +29,7 @@ impl Sources {
         self.forget_ended_trials(modules);
         let keys = match wanted {
             Swept::All => self.registration.unsettled().clone(),
-            Swept::Some(keys)
-                if keys.is_empty()
-                    && self.sweep.tried().is_empty()
-                    && self.uncounted_starts(modules).is_empty() =>
-            {
-                return;
-            }
+            Swept::Some(keys) if keys.is_empty() && self.sweep.tried().is_empty() => return,
             Swept::Some(mut keys) => {
                 keys.retain(|key| self.registration.unsettled().contains(key));
                 keys
@@ -43,14 +37,17 @@ impl Sources {
         };
         let vanished = self.vanished();
         self.sweep.keep_gone(&vanished);
-        if !self.swept(modules, &keys, &vanished).is_empty() {
+        let change = self.swept(modules, &keys, &vanished);
+        if !change.is_empty() {
+            self.sweep.found(&change);
             self.reconciles.request(cx, &sweep_key(), &Cause::outside("modules"));
         }
     }
 
     pub(super) fn advance_sweep(&mut self, modules: &Modules, cx: &mut Context, work: &WorkKey) -> Step {
-        if std::mem::take(&mut self.sweep.is_writing) {
+        if self.sweep.is_writing() {
             let failure = failed(self.sweep.answer.take());
+            self.sweep.written(failure.is_none());
             if failure.is_none() {
                 self.registered(modules, cx);
             }
@@ -61,7 +58,9 @@ impl Sources {
             return step;
         }
         let vanished = self.vanished();
-        let change = self.swept(modules, self.registration.unsettled(), &vanished);
+        let due = self.sweep.begin();
+        let keys = due.intersection(self.registration.unsettled()).cloned().collect();
+        let change = self.swept(modules, &keys, &vanished);
         if change.is_empty() {
             self.release(work);
             return Step::Done;
@@ -72,7 +71,7 @@ impl Sources {
             );
             cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
-        self.sweep.is_writing = true;
+        self.sweep.writes(due);
         self.keep(cx, change)
     }
 

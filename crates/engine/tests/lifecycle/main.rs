@@ -46,6 +46,7 @@ mod requirements;
 mod retries;
 mod scripts_ahead;
 mod secrets;
+mod source_costs;
 mod source_deletions;
 mod source_failures;
 mod source_losses;
@@ -54,6 +55,9 @@ mod source_pictures;
 mod source_rollbacks;
 mod source_updates;
 mod source_work;
+#[expect(dead_code, reason = "the benchmark tells catalogs apart, and begins without sources")]
+#[path = "../../benches/world/mod.rs"]
+mod source_world;
 mod sources;
 mod start;
 mod status;
