@@ -465,6 +465,17 @@ pub struct HookOutput {
     pub reconcile: Box<ReconcileResult>,
 }
 
+impl HookOutput {
+    /// Returns whether the hook did well, and wrote neither values nor metrics nor changes of objects.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.failed.is_none()
+            && self.config_patch.is_empty()
+            && self.values_patch.is_empty()
+            && self.metrics.is_empty()
+            && self.object_patches.is_empty()
+    }
+}
+
 /// What a process used.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Usage {

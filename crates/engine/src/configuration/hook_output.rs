@@ -75,6 +75,9 @@ impl Configuration {
         usage: Option<Usage>,
         cause: &Cause,
     ) -> Carried {
+        if output.is_silent() && self.section(&hook.id.scope).is_some() {
+            return Carried::Done { usage, changed: false, flags_changed: false };
+        }
         if output.failed.is_none()
             && let Err(failure) = self.judged(hook, &output)
         {

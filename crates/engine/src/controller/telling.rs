@@ -20,7 +20,9 @@ use crate::view::RemarkView;
 
 /// Announces on an object why it is not as it should be, and when it is again.
 pub(super) fn announce(cx: &mut Context, controller: &mut Controller, key: &ReconcileKey, step: &Step) {
-    let Some(object) = controller.reference(&key.object) else { return };
+    if controller.metadata_of(&key.object).is_none() {
+        return;
+    }
     let Some(state) = controller.keys.get_mut(&key.object) else { return };
     let is_idle = matches!(state.pass, Pass::Idle);
     let (warning, reason, message) = match step {
@@ -45,7 +47,7 @@ pub(super) fn announce(cx: &mut Context, controller: &mut Controller, key: &Reco
         | Step::Wait(_)
         | Step::Write(..) => return,
     };
-    let (module, object) = (key.controller.hook.scope.module().cloned(), Some(object));
+    let (module, object) = (key.controller.hook.scope.module().cloned(), controller.reference(&key.object));
     cx.push(Effect::Announce(Announcement { module, source: None, object, warning, reason, message }));
 }
 
