@@ -238,7 +238,7 @@ impl RegisteredAddon {
     }
 
     /// Returns what addons are sorted by.
-    fn place(&self) -> impl Ord + '_ {
+    pub(crate) fn place(&self) -> impl Ord + '_ {
         (&self.source, self.bundle.name.as_str(), &self.bundle.version, &self.bundle.digest)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::addon::SourceKey;
+use crate::addon::{RegisteredAddon, SourceKey};
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
 use crate::event::Verdict;
@@ -30,6 +30,14 @@ pub(super) struct Sourced {
     pub(super) auto_enable: bool,
     /// Whether the module is to be removed, whatever others say.
     pub(super) is_withdrawn: bool,
+}
+
+impl Sourced {
+    /// Returns what an addon says about its module.
+    pub(super) fn of(addon: &RegisteredAddon) -> Self {
+        let source = addon.source.clone();
+        Self { source, auto_enable: addon.auto_enable, is_withdrawn: addon.is_withdrawn }
+    }
 }
 
 /// The modules of bundles, by name.

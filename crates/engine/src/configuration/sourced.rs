@@ -1,11 +1,11 @@
 //! The modules of bundles: which configuration of sources brought each, and what that means for whether it is on.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Configuration;
-use super::decision::{Sourced, SourcedModules};
-use crate::addon::{Registry, SourceKey, SourceKind};
+use super::decision::Sourced;
+use crate::addon::{RegisteredAddon, Registry, SourceKey, SourceKind};
 use crate::catalog::{EnabledFlag, Module, Origin};
 use crate::name::ModuleName;
 
@@ -14,25 +14,26 @@ impl Configuration {
     pub(crate) fn set_sourced(&mut self, registry: &Registry) -> bool {
         let before = std::mem::replace(&mut self.registered, registry.addons.clone());
         let (gone, came) = before.differing(&self.registered);
-        let mut old = SourcedModules::new();
-        for addon in gone.iter().flat_map(|addons| addons.iter()).filter(|addon| addon.is_active) {
-            old.extend(self.sourced.remove_entry(&addon.bundle.name));
+        let modules = |lists: Vec<&'_ Arc<Vec<RegisteredAddon>>>| -> BTreeMap<ModuleName, Sourced> {
+            let addons = lists.into_iter().flat_map(|addons| addons.iter()).filter(|addon| addon.is_active);
+            addons.map(|addon| (addon.bundle.name.clone(), Sourced::of(addon))).collect()
+        };
+        // What is as it was is not looked up: of ten modules of a configuration, one may differ.
+        let (mut gone, came) = (modules(gone), modules(came));
+        let mut is_other = false;
+        for (name, now) in came {
+            if gone.remove(&name).as_ref() != Some(&now) {
+                self.undecided.add(&name);
+                self.sourced.insert(name, now);
+                is_other = true;
+            }
         }
-        let mut names: BTreeSet<&ModuleName> = old.keys().collect();
-        for addon in came.iter().flat_map(|addons| addons.iter()).filter(|addon| addon.is_active) {
-            let sourced = Sourced {
-                source: addon.source.clone(),
-                auto_enable: addon.auto_enable,
-                is_withdrawn: addon.is_withdrawn,
-            };
-            self.sourced.insert(addon.bundle.name.clone(), sourced);
-            names.insert(&addon.bundle.name);
-        }
-        names.retain(|name| old.get(*name) != self.sourced.get(*name));
-        for name in &names {
+        for name in gone.keys() {
             self.undecided.add(name);
+            self.sourced.remove(name);
+            is_other = true;
         }
-        !names.is_empty()
+        is_other
     }
 
     /// Returns the configuration of sources that brought a module, if one did.

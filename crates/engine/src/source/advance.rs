@@ -70,6 +70,7 @@ impl Sources {
                 Pass::Registering(registering) => self.register(modules, cx, key, registering),
                 Pass::Keeping(keeping) => self.kept_or_not(modules, cx, key, keeping, answer),
                 Pass::Committing { version, keeping } if self.commits.in_force() < version => {
+                    self.commits.wait_for(version, key);
                     let step =
                         Step::Wait("its modules are put into force by a task in queue main".to_owned());
                     Go::Stop(Pass::Committing { version, keeping }, step)
@@ -392,8 +393,8 @@ impl Sources {
     }
 
     /// Has the modules looked at whose fate may be another one after a configuration was decided: its own, those that it
-    /// offers or offered, and all, if it was the last one of its scope that might have offered them, or knows more of its
-    /// repositories than before.
+    /// offers or offered as one that failed, and all, if it was the last one of its scope that might have offered them, or
+    /// knows more of its repositories than before.
     fn sweep_after(&mut self, key: &SourceKey, before: Option<&Decided>, was_decided: bool) {
         let now = self.known.get(key).and_then(|source| source.decided.as_deref());
         let knows_more =
@@ -402,7 +403,13 @@ impl Sources {
             return self.sweep.want();
         }
         self.sweep.want_of(key);
-        let ids = before.into_iter().chain(now).flat_map(|decided| &decided.offered);
+        // Only who failed keeps modules of others from being orphans by what it offers.
+        let offered = |decided: Option<&Decided>| {
+            let failed = decided.filter(|decided| decided.status.phase == SourcePhase::Failed);
+            failed.map(|decided| decided.offered.clone()).unwrap_or_default()
+        };
+        let (before, now) = (offered(before), offered(now));
+        let ids = before.symmetric_difference(&now);
         self.registration.with_ids(ids).for_each(|other| self.sweep.want_of(other));
     }
 

@@ -79,7 +79,9 @@ impl Sources {
         changed.iter().for_each(|key| self.sweep.want_of(key));
         self.edition += 1;
         self.removals.want();
-        self.resume_all(Role::Committing);
+        for key in self.commits.take_waiting() {
+            self.reconciles.resume(&work_key(&key));
+        }
     }
 
     /// Makes the configurations of a role go on that wait.

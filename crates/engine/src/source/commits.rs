@@ -27,6 +27,8 @@ pub(super) struct Commits {
     in_force: u64,
     /// The configurations whose addons changed, with the version that puts that into force.
     changed: BTreeMap<SourceKey, u64>,
+    /// The configurations that wait until a version is in force.
+    waiting: BTreeSet<(u64, SourceKey)>,
     /// Whether a task for it is in `main`.
     pub(super) is_queued: bool,
     pub(super) loading: Option<(u64, Arc<Registry>)>,
@@ -95,24 +97,22 @@ impl Commits {
     }
 
     /// Records that what is registered is written and about to change.
-    pub(super) fn registered(&mut self, registration: &Registration, change: &Change) {
-        let modules = |addons: &mut dyn Iterator<Item = &RegisteredAddon>| -> Vec<RegisteredAddon> {
-            let active = addons.filter(|addon| addon.is_active);
-            let mut active: Vec<_> = active
-                .map(|addon| RegisteredAddon {
-                    is_retained: false,
-                    is_held: false,
-                    previous: None,
-                    is_unproven: false,
-                    is_unreleased: false,
-                    starts: 0,
-                    held_back: None,
-                    given_up: Vec::new(),
-                    ..addon.clone()
-                })
-                .collect();
-            active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
-            active
+    pub(super) fn registered<'a>(&mut self, registration: &'a Registration, change: &'a Change) {
+        // All that says which modules there are, and how they are switched.
+        let modules = |addons: &mut dyn Iterator<Item = &'a RegisteredAddon>| {
+            let module = |addon: &'a RegisteredAddon| {
+                (
+                    &addon.bundle.name,
+                    &addon.source,
+                    &addon.url,
+                    &addon.bundle,
+                    addon.auto_enable,
+                    addon.is_withdrawn,
+                )
+            };
+            let mut modules: Vec<_> = addons.filter(|addon| addon.is_active).map(module).collect();
+            modules.sort_by_key(|module| module.0);
+            modules
         };
         let before = modules(&mut change.iter().flat_map(|(key, _)| registration.of(key)));
         let after = modules(&mut change.iter().flat_map(|(_, addons)| addons));
@@ -131,6 +131,23 @@ impl Commits {
             std::mem::take(&mut self.changed).into_iter().partition(|(_, wanted)| *wanted <= version);
         self.changed = later;
         now.into_keys().collect()
+    }
+
+    /// Records that a configuration waits until a version is in force.
+    pub(super) fn wait_for(&mut self, version: u64, key: &SourceKey) {
+        self.waiting.insert((version, key.clone()));
+    }
+
+    /// Returns the configurations that waited for what is in force.
+    pub(super) fn take_waiting(&mut self) -> Vec<SourceKey> {
+        let mut waited = Vec::new();
+        while let Some((version, _)) = self.waiting.first()
+            && *version <= self.in_force
+            && let Some((_, key)) = self.waiting.pop_first()
+        {
+            waited.push(key);
+        }
+        waited
     }
 
     /// Records that there may be bundles that nobody needs any more.

@@ -63,7 +63,13 @@ impl Index {
 
     /// Takes in the addons of a configuration that had none.
     pub(super) fn add(&mut self, key: &SourceKey, addons: &[RegisteredAddon]) {
-        for addon in addons {
+        self.come(key, &[], addons);
+    }
+
+    /// Takes in the `new` addons of a configuration that had `old` ones. Those that are in both are not looked up. Addons may go from
+    /// one configuration to another, so [`Self::go`] is called for all of them before.
+    pub(super) fn come(&mut self, key: &SourceKey, old: &[RegisteredAddon], new: &[RegisteredAddon]) {
+        for addon in new.iter().filter(|addon| !is_among(addon, old)) {
             let Bundle { id, name, .. } = &addon.bundle;
             if addon.is_active {
                 self.modules.insert(name.clone(), key.clone());
@@ -76,20 +82,33 @@ impl Index {
                 *self.bundles.entry(digest.clone()).or_default() += 1;
             }
         }
-        if !addons.iter().all(RegisteredAddon::is_registered) {
+        if new.iter().all(RegisteredAddon::is_registered) {
+            self.unsettled.remove(key);
+        } else {
             self.unsettled.insert(key.clone());
         }
     }
 
-    /// Forgets the addons of a configuration, all that it has.
-    pub(super) fn remove(&mut self, key: &SourceKey, addons: &[RegisteredAddon]) {
-        for addon in addons {
+    /// Forgets what of the `old` addons of a configuration is not among the `new` ones. Returns the bundles that those had.
+    pub(super) fn go<'a>(
+        &mut self,
+        key: &SourceKey,
+        old: &'a [RegisteredAddon],
+        new: &[RegisteredAddon],
+    ) -> Vec<&'a Digest> {
+        let mut bundles = Vec::new();
+        for addon in old.iter().filter(|addon| !is_among(addon, new)) {
             let Bundle { id, name, .. } = &addon.bundle;
+            let has_name = |other: &&RegisteredAddon| other.bundle.name == *name;
             if addon.is_active && self.modules.get(name) == Some(key) {
                 self.modules.remove(name);
             }
-            remove_from(&mut self.displaced, name, key);
-            remove_from(&mut self.ids, id, key);
+            if addon.is_displaced() && !new.iter().filter(has_name).any(RegisteredAddon::is_displaced) {
+                remove_from(&mut self.displaced, name, key);
+            }
+            if !new.iter().any(|other| other.bundle.id == *id) {
+                remove_from(&mut self.ids, id, key);
+            }
             for digest in addon.digests() {
                 if let Some(count) = self.bundles.get_mut(digest) {
                     *count = count.saturating_sub(1);
@@ -97,10 +116,19 @@ impl Index {
                         self.bundles.remove(digest);
                     }
                 }
+                bundles.push(digest);
             }
         }
-        self.unsettled.remove(key);
+        bundles
     }
+}
+
+/// Returns whether an addon is among these, which are sorted, as far as the index knows it.
+fn is_among(addon: &RegisteredAddon, others: &[RegisteredAddon]) -> bool {
+    let place = others.binary_search_by(|other| other.place().cmp(&addon.place()));
+    let Some(other) = place.ok().and_then(|place| others.get(place)) else { return false };
+    let known = |addon: &RegisteredAddon| (addon.is_active, addon.is_displaced());
+    known(other) == known(addon) && other.bundle.id == addon.bundle.id && other.digests().eq(addon.digests())
 }
 
 /// Takes a configuration out of the set of a key, and the set away if it is empty then.

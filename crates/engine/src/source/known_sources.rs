@@ -18,8 +18,6 @@ use crate::addon::{RegisteredAddon, SourceKey, SourceKind};
 pub(super) enum Role {
     /// What was decided is what its object said at the start.
     Adopted,
-    /// It waits for its modules to be put into force.
-    Committing,
     /// Its object is being deleted.
     Deleting,
     /// Its object depends on others.
@@ -52,9 +50,8 @@ pub(super) struct KnownSources {
 }
 
 impl Role {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 7] = [
         Self::Adopted,
-        Self::Committing,
         Self::Deleting,
         Self::Dependent,
         Self::Failed,
@@ -66,7 +63,6 @@ impl Role {
     fn is_of(self, source: &Source) -> bool {
         match self {
             Self::Adopted => source.is_adopted,
-            Self::Committing => matches!(source.pass, Pass::Committing { .. }),
             Self::Deleting => source.object.as_ref().is_some_and(|object| object.is_deleting),
             Self::Dependent => {
                 source.object.as_ref().is_some_and(|object| !object.spec.depends_on.is_empty())

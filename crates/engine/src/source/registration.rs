@@ -107,24 +107,31 @@ impl Registration {
 
     /// Changes it. Returns whether a bundle is in use no more.
     pub(super) fn apply(&mut self, change: Change) -> bool {
-        // A module may have gone from one to the other.
-        for (key, _) in change.iter() {
-            self.index.remove(key, self.addons.get(key).map(|addons| addons.as_slice()).unwrap_or_default());
-        }
         let Change { addons, registry } = change;
         let addons_then = || self.registry.addons.with(&addons);
         self.registry = registry.unwrap_or_else(|| Arc::new(Registry { addons: addons_then() }));
-        let mut before = Vec::new();
-        for (key, addons) in addons {
-            self.index.add(&key, &addons);
-            before.extend(if addons.is_empty() {
-                self.addons.remove(&key)
-            } else {
-                self.addons.insert(key, addons)
-            });
+        let of = |all: &BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>, key: &SourceKey| {
+            all.get(key).cloned().unwrap_or_default()
+        };
+        let both: Vec<_> = addons.iter().map(|(key, new)| (key, of(&self.addons, key), new)).collect();
+        // A module may have gone from one to the other.
+        let mut gone = Vec::new();
+        for (key, old, new) in &both {
+            gone.extend(self.index.go(key, old, new));
         }
-        let mut digests = before.iter().flat_map(|addons| addons.iter()).flat_map(RegisteredAddon::digests);
-        digests.any(|digest| !self.index.has(digest))
+        for (key, old, new) in &both {
+            self.index.come(key, old, new);
+        }
+        let is_unused = gone.into_iter().any(|digest| !self.index.has(digest));
+        drop(both);
+        for (key, addons) in addons {
+            if addons.is_empty() {
+                self.addons.remove(&key);
+            } else {
+                self.addons.insert(key, addons);
+            }
+        }
+        is_unused
     }
 
     /// Iterates over all addons.
