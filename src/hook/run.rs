@@ -15,11 +15,11 @@ use values::patch::Root;
 use super::error::ScratchError;
 use super::input::{write_config_values, write_values};
 use super::log::{LogRules, Origin, sink};
-use super::output::{OutputFiles, ResponseFiles};
+use super::output::{OutputFiles, ResponseFiles, Written};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
 use crate::fence::Fence;
-use crate::process::{Chroot, Chroots, Exit, Finished, MetLimit, Program};
+use crate::process::{Chroot, Chroots, Exit, Finished, MetLimit, Program, Survivors};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
@@ -183,19 +183,21 @@ impl Hooks {
             None => Root::Global,
         };
         let id = id.clone();
-        let written = outputs.written();
+        // Most runs write nothing: then nothing is looked at by its name.
+        let is_silent = files.are_outputs_untouched();
+        let written = if is_silent { Written { bytes: 0, is_nothing: true } } else { outputs.written() };
         let failed = match &finished {
             Ok(finished) => exit_failure(finished),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
-        let left_running = finished.as_ref().map_or(true, |finished| finished.left_running);
+        let survivors = finished.as_ref().map_or(Survivors::Some, |finished| finished.survivors);
         let is_large = is_large || written.bytes >= LARGE as u64;
         let read = move || {
             let outcome = failed.map_or_else(|| outputs.read(&root, written), Err);
             let outcome = outcome.map_err(|failure| name_hook(&id, failure));
             let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
             // Removing large files takes time, too.
-            files.finish(left_running);
+            files.finish(survivors);
             outcome
         };
         let outcome = if is_large { blocking(read).await } else { read() };

@@ -7,7 +7,9 @@
 //! - Each run has another path. Who uses that of an earlier run finds nothing there.
 //! - Inputs are overwritten with zeros when their run is over, and outputs into which something was written are removed.
 //! - A directory is removed if a process of its run lives, if there is anything in it that was not there before, and if
-//!   a file in it is of another kind, has other rights or a second name, or if anybody else has it open.
+//!   a file in it is of another kind, has other rights or a second name, or if anybody else has it open. Who could have
+//!   it open is not asked where nothing that was started lives.
+//! - What is in a directory is read only if something was made, moved or removed in it since that was done last.
 //!
 //! The files stay open here as long as they are used again. Opening them anew for each step took longer than the steps.
 
@@ -19,11 +21,12 @@ use std::os::unix::fs::{DirBuilderExt, FileExt as _, MetadataExt as _, OpenOptio
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, Stat, fstat, openat, seek};
 
 use super::error::ScratchError;
-use crate::process::WatchedFile;
+use crate::process::{Survivors, WatchedFile};
 
 /// How many directories wait for later runs of a kind: about as many as there are hooks at a time.
 const MOST_IDLE: usize = 16;
@@ -33,6 +36,10 @@ const LONGEST_KEPT: u64 = 64 * 1024;
 
 /// What an input is overwritten with.
 static ZEROS: [u8; 4096] = [0; 4096];
+
+/// How long ago something must have been made, moved or removed in a directory, so that the next such change has another time. The
+/// clock of file systems ticks every 10 ms at most.
+const TICK: Duration = Duration::from_millis(20);
 
 /// How many bytes of an input are held before they are written: most inputs are shorter.
 const BUFFER: usize = 8 * 1024;
@@ -188,6 +195,24 @@ impl OpenFile {
 struct Opened {
     directory: OwnedFd,
     inode: u64,
+    /// When something was made, moved or removed in it last, if all that is in it is known since.
+    changed: Option<Changed>,
+}
+
+/// When something was made, moved or removed in a directory last: seconds and nanoseconds.
+type Changed = (i64, i64);
+
+fn changed(found: &Stat) -> Changed {
+    (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or(-1))
+}
+
+/// Returns whether the next change will have another time.
+fn is_settled((seconds, nanoseconds): Changed) -> bool {
+    let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u32::try_from(nanoseconds)) else {
+        return false;
+    };
+    let at = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+    SystemTime::now().duration_since(at).is_ok_and(|ago| ago > TICK)
 }
 
 impl Directory {
@@ -195,28 +220,40 @@ impl Directory {
     fn is_untouched(&self) -> bool {
         let (inputs, outputs) = self.kept.split_at(self.layout.inputs.len().min(self.kept.len()));
         let is_there = |kept: &OpenFile| fstat(&*kept.file).is_ok_and(|found| found.st_nlink == 1);
-        let is_at_place = || {
-            let opened = self.opened.as_ref().map(|opened| opened.inode);
-            rustix::fs::lstat(&self.path).is_ok_and(|found| Some(found.st_ino) == opened)
-        };
-        inputs.iter().flatten().all(is_there)
+        let (Ok(found), Some(opened)) = (rustix::fs::lstat(&self.path), &self.opened) else { return false };
+        found.st_ino == opened.inode
+            && (opened.changed == Some(changed(&found)) || inputs.iter().flatten().all(is_there))
             && outputs.iter().flatten().all(OpenFile::is_empty)
-            && is_at_place()
     }
 
-    /// Looks at what is in it, which is the directory `inode`. Files that are there in place of kept ones are opened.
+    /// Returns whether nothing was written into any output, and each is the file that it was.
+    fn are_outputs_untouched(&self) -> bool {
+        let Some(opened) = self.opened.as_ref().filter(|opened| opened.changed.is_some()) else {
+            return false;
+        };
+        let is_it = |found: Stat| found.st_ino == opened.inode && opened.changed == Some(changed(&found));
+        let outputs = self.kept.get(self.layout.inputs.len()..).unwrap_or_default();
+        rustix::fs::lstat(&self.path).is_ok_and(is_it)
+            && outputs.iter().all(|kept| kept.as_ref().is_some_and(OpenFile::is_empty))
+    }
+
+    /// Looks at what is in it, which is the directory that was `found`. Files that are there in place of kept ones are opened.
     ///
     /// Returns nothing if there is anything that is not of its layout.
-    fn look(&mut self, inode: u64) -> Option<()> {
+    fn look(&mut self, found: &Stat) -> Option<()> {
         let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let known = self.opened.take().filter(|opened| opened.inode == inode);
+        let mut known = self.opened.take().filter(|opened| opened.inode == found.st_ino);
+        if let Some(opened) = known.take_if(|opened| opened.changed == Some(changed(found))) {
+            self.opened = Some(opened);
+            return Some(());
+        }
         let opened = if let Some(opened) = known {
             seek(&opened.directory, SeekFrom::Start(0)).ok()?;
             opened
         } else {
             let flags = flags | OFlags::DIRECTORY | OFlags::RDONLY;
             let directory = openat(rustix::fs::CWD, &self.path, flags, Mode::empty()).ok()?;
-            Opened { inode: fstat(&directory).ok()?.st_ino, directory }
+            Opened { inode: fstat(&directory).ok()?.st_ino, directory, changed: None }
         };
         let mut buffer = [MaybeUninit::uninit(); 2048];
         let mut entries = RawDir::new(&opened.directory, &mut buffer);
@@ -345,9 +382,14 @@ impl RunFiles {
         Ok(path)
     }
 
-    /// Ends the run: nothing that was written stays. `left_running` says whether a process of the run may live.
-    pub fn finish(mut self, left_running: bool) {
-        if left_running || self.all.keep || self.clean().is_none() {
+    /// Returns whether nothing was written into any output, as far as that is known without a look at each name.
+    pub(super) fn are_outputs_untouched(&self) -> bool {
+        self.directory.are_outputs_untouched()
+    }
+
+    /// Ends the run: nothing that was written stays. `survivors` says whether a process of the run may live.
+    pub fn finish(mut self, survivors: Survivors) {
+        if survivors == Survivors::Some || self.all.keep || self.clean(survivors).is_none() {
             return;
         }
         let Directory { layout, path, opened, kept } = &mut self.directory;
@@ -380,38 +422,50 @@ impl RunFiles {
         } else {
             let file = create(path)?;
             let inode = file.metadata().map_err(failed)?.ino();
+            if let Some(opened) = &mut self.directory.opened {
+                opened.changed = None;
+            }
             OpenFile { file: WatchedFile::new(file), inode, length: 0 }
         };
         Ok(slot.insert(kept))
     }
 
     /// Makes the directory ready for another run. Returns nothing if it has to be removed.
-    fn clean(&mut self) -> Option<()> {
+    fn clean(&mut self, survivors: Survivors) -> Option<()> {
         // From now on nobody who knew the old path gets here.
         let path = self.all.next_path();
         fs::rename(&self.directory.path, &path).ok()?;
         self.directory.path = path;
         let found = rustix::fs::lstat(&self.directory.path).ok()?;
         self.all.is_private(&found, FileType::Directory, 0o700).then_some(())?;
-        self.directory.look(found.st_ino)?;
+        self.directory.look(&found)?;
         for (index, name) in self.directory.layout.names().enumerate() {
             let Some(kept) = self.directory.kept.get_mut(index)?.take() else { continue };
             let longest = if index < self.directory.layout.inputs.len() { LONGEST_KEPT } else { 0 };
-            if let Cleared::Kept(kept) = self.clear(kept, name, longest)? {
+            if let Cleared::Kept(kept) = self.clear(kept, (name, longest), survivors)? {
                 *self.directory.kept.get_mut(index)? = Some(kept);
             }
         }
+        let is_whole = self.directory.kept.iter().all(Option::is_some);
+        let at = Some(changed(&found)).filter(|at| is_whole && is_settled(*at));
+        self.directory.opened.as_mut()?.changed = at;
         Some(())
     }
 
     /// Overwrites a file with zeros, or removes it if it is longer than `longest`. One in memory is emptied instead.
     ///
     /// Returns nothing if the directory may not be used again.
-    fn clear(&self, mut kept: OpenFile, name: &str, longest: u64) -> Option<Cleared> {
+    fn clear(
+        &self,
+        mut kept: OpenFile,
+        (name, longest): (&str, u64),
+        survivors: Survivors,
+    ) -> Option<Cleared> {
         let found = fstat(&*kept.file).ok()?;
         self.all.is_private(&found, FileType::RegularFile, 0o600).then_some(())?;
         kept.length = u64::try_from(found.st_size).ok()?;
-        let is_ours_alone = || found.st_nlink == 1 && kept.file.is_open_nowhere_else();
+        let is_ours_alone =
+            || found.st_nlink == 1 && (survivors == Survivors::None || kept.file.is_open_nowhere_else());
         if kept.length > longest {
             if self.all.is_in_memory && is_ours_alone() {
                 kept.file.set_len(0).ok()?;
@@ -525,6 +579,14 @@ mod tests {
         }
     }
 
+    impl RunFiles {
+        /// Lets the last change of its directory be long ago.
+        fn make_old(&self) {
+            let long_ago = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+            File::open(self.directory()).unwrap().set_modified(long_ago).unwrap();
+        }
+    }
+
     fn inodes(files: &RunFiles) -> BTreeMap<String, u64> {
         let entries = fs::read_dir(&files.directory.path).unwrap().flatten();
         let mut inodes: BTreeMap<_, _> = entries
@@ -540,13 +602,13 @@ mod tests {
         let first = world.begin("[1]", "{}");
         let known = inodes(&first);
         let mut paths = vec![first.path("values.json")];
-        first.finish(false);
+        first.finish(Survivors::Perhaps);
         for round in 2..20 {
             let files = world.begin(&format!("[{round}]"), "{\"a\": 1}");
             assert_eq!(inodes(&files), known);
             assert_eq!(fs::read_to_string(files.path("context.json")).unwrap(), format!("[{round}]"));
             paths.push(files.path("values.json"));
-            files.finish(false);
+            files.finish(Survivors::Perhaps);
         }
         assert_eq!(world.directories(), 1);
         paths.sort();
@@ -563,7 +625,7 @@ mod tests {
         let known = inodes(&files);
         // Its number may be given to the next file.
         let held = File::open(files.path("patch")).unwrap();
-        files.finish(false);
+        files.finish(Survivors::Perhaps);
         let files = world.begin("[]", "{}");
         let changed: Vec<_> =
             inodes(&files).into_iter().filter(|(name, inode)| known.get(name) != Some(inode)).collect();
@@ -576,7 +638,7 @@ mod tests {
         let world = World::new();
         let files = world.begin("[\"a long context with a secret\"]", "{\"password\": \"secret\"}");
         fs::write(files.path("metrics.json"), "secret").unwrap();
-        files.finish(false);
+        files.finish(Survivors::Perhaps);
         assert_eq!(world.directories(), 1);
         assert!(world.secrets().is_empty());
         let files = world.begin("[]", "{}");
@@ -590,7 +652,7 @@ mod tests {
     fn a_long_input_is_removed_and_not_overwritten() {
         let world = World::new();
         let long = "x".repeat(usize::try_from(LONGEST_KEPT).unwrap() + 1);
-        world.begin(&long, "{}").finish(false);
+        world.begin(&long, "{}").finish(Survivors::Perhaps);
         assert_eq!(world.directories(), 1);
         let idle = fs::read_dir(&world.all.path).unwrap().flatten().next().unwrap().path();
         assert!(!idle.join("context.json").exists() && idle.join("values.json").exists());
@@ -654,12 +716,14 @@ mod tests {
             let outside = world.parent.path().join("outside");
             fs::write(&outside, "untouched").unwrap();
             if is_used {
-                world.begin("[]", "{}").finish(false);
+                let files = world.begin("[]", "{}");
+                files.make_old();
+                files.finish(Survivors::Perhaps);
             }
             let files = world.begin("[]", "{\"password\": \"secret\"}");
             let known = inodes(&files);
             let held = deed(&files, &outside);
-            files.finish(false);
+            files.finish(Survivors::Perhaps);
             assert_eq!(world.directories(), 0, "{what}");
             let files = world.begin("[]", "{}");
             if let Some(mut held) = held {
@@ -672,16 +736,62 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_is_read_only_when_something_was_made_moved_or_removed_in_it() {
+        let world = World::new();
+        let files = world.begin("[]", "{}");
+        assert!(!files.are_outputs_untouched(), "it was never read");
+        files.make_old();
+        files.finish(Survivors::Perhaps);
+        let files = world.begin("[]", "{}");
+        assert!(files.are_outputs_untouched());
+        fs::write(files.path("patch"), "x").unwrap();
+        assert!(!files.are_outputs_untouched());
+        files.finish(Survivors::Perhaps);
+        let files = world.begin("[]", "{}");
+        assert_eq!(files.are_outputs_untouched(), world.all.is_in_memory, "on a disk it was made anew");
+        files.make_old();
+        files.finish(Survivors::Perhaps);
+        let changes: &[fn(&RunFiles)] = &[
+            |files| fs::rename(files.path("patch"), files.path("metrics.json")).unwrap(),
+            |files| fs::remove_file(files.path("patch")).unwrap(),
+            |files| fs::write(files.path("other"), "x").unwrap(),
+            |files| fs::rename(files.directory(), files.directory().with_extension("away")).unwrap(),
+        ];
+        for change in changes {
+            let world = World::new();
+            let files = world.begin("[]", "{}");
+            files.make_old();
+            files.finish(Survivors::Perhaps);
+            let files = world.begin("[]", "{}");
+            assert!(files.are_outputs_untouched());
+            change(&files);
+            assert!(!files.are_outputs_untouched());
+        }
+    }
+
+    #[test]
+    fn who_has_a_file_open_is_asked_only_if_something_may_live_that_was_started() {
+        let world = World::new();
+        for (survivors, stays) in [(Survivors::None, 1), (Survivors::Perhaps, 0)] {
+            let files = world.begin("[]", "{}");
+            let held = File::open(files.path("values.json")).unwrap();
+            files.finish(survivors);
+            assert_eq!(world.directories(), stays, "{survivors:?}");
+            drop(held);
+        }
+    }
+
+    #[test]
     fn a_file_in_the_place_of_a_known_one_is_cleared_in_its_place() {
         let world = World::new();
-        world.begin("[]", "{}").finish(false);
+        world.begin("[]", "{}").finish(Survivors::Perhaps);
         let files = world.begin("[1]", "{}");
         for name in ["values.json", "patch"] {
             fs::rename(files.path(name), files.path("old")).unwrap();
             drop(create(&files.path(name)).unwrap().write_all(b"secret"));
             fs::remove_file(files.path("old")).unwrap();
         }
-        files.finish(false);
+        files.finish(Survivors::Perhaps);
         assert_eq!((world.directories(), world.secrets().len()), (1, 0));
         let files = world.begin("[2]", "{\"b\": 2}");
         assert_eq!(fs::read_to_string(files.path("values.json")).unwrap(), "{\"b\": 2}");
@@ -690,7 +800,7 @@ mod tests {
     #[test]
     fn a_directory_of_a_run_that_goes_on_is_not_used_again() {
         let world = World::new();
-        world.begin("[]", "{}").finish(true);
+        world.begin("[]", "{}").finish(Survivors::Some);
         assert_eq!(world.directories(), 0);
     }
 
@@ -703,7 +813,7 @@ mod tests {
         let draft = files.path("draft");
         drop(create(&draft).unwrap().write_all(b"secret"));
         fs::rename(draft, files.path("context.json")).unwrap();
-        files.finish(false);
+        files.finish(Survivors::Perhaps);
         assert_eq!((world.directories(), world.secrets().len()), (1, 0));
         let files = world.begin("[1]", "{}");
         assert_eq!(fs::read_to_string(files.path("context.json")).unwrap(), "[1]");
@@ -720,7 +830,7 @@ mod tests {
         ];
         for change in changes {
             let world = World::new();
-            world.begin("[]", "{}").finish(false);
+            world.begin("[]", "{}").finish(Survivors::Perhaps);
             change(&fs::read_dir(&world.all.path).unwrap().flatten().next().unwrap().path());
             let files = world.begin("[1]", "{\"b\": 1}");
             assert_eq!(fs::read_to_string(files.path("values.json")).unwrap(), "{\"b\": 1}");
@@ -732,18 +842,18 @@ mod tests {
     #[test]
     fn hooks_and_scripts_do_not_get_the_directories_of_the_other() {
         let world = World::new();
-        world.begin("[]", "{}").finish(false);
+        world.begin("[]", "{}").finish(Survivors::Perhaps);
         let script = || world.all.take(&OTHER, String::new).unwrap();
         let mut files = script();
         files.output("result").unwrap();
         assert_eq!(inodes(&files).into_keys().collect::<Vec<_>>(), [".", "result"]);
         let scripts: Vec<_> = (0..MOST_IDLE).map(|_| script()).collect();
         for files in scripts {
-            files.finish(false);
+            files.finish(Survivors::Perhaps);
         }
         let hook = world.begin("[]", "{}");
         let known = inodes(&hook);
-        hook.finish(false);
+        hook.finish(Survivors::Perhaps);
         assert_eq!(inodes(&world.begin("[]", "{}")), known, "there is a place for that of a hook");
     }
 
@@ -753,7 +863,7 @@ mod tests {
         let runs: Vec<_> = (0..MOST_IDLE + 5).map(|_| world.begin("[]", "{}")).collect();
         assert_eq!(world.directories(), MOST_IDLE + 5);
         for files in runs {
-            files.finish(false);
+            files.finish(Survivors::Perhaps);
         }
         assert_eq!(world.directories(), MOST_IDLE);
     }
@@ -761,10 +871,10 @@ mod tests {
     #[test]
     fn files_that_are_kept_say_whose_they_were() {
         let world = World::with(true);
-        world.begin("[]", "{}").finish(false);
+        world.begin("[]", "{}").finish(Survivors::Perhaps);
         let files = world.begin("[]", "{}");
         assert!(files.path("values.json").ends_with("2/label-values.json"));
-        files.finish(false);
+        files.finish(Survivors::Perhaps);
         assert_eq!((world.directories(), world.secrets().len()), (2, 4));
     }
 }

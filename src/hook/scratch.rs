@@ -148,6 +148,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::process::Survivors;
 
     static LAYOUT: Layout = Layout { inputs: &["values.json"], outputs: &["metrics.json"] };
 
@@ -163,7 +164,7 @@ mod tests {
         for path in [input.parent().unwrap(), scratch.path()] {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
         }
-        run.finish(false);
+        run.finish(Survivors::Perhaps);
         assert!(!input.exists());
         drop(scratch);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);

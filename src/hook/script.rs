@@ -14,7 +14,7 @@ use super::log::{Origin, sink};
 use super::output::read;
 use super::run::{Hooks, exit_failure};
 use super::run_files::{Layout, RunFiles};
-use crate::process::Program;
+use crate::process::{Program, Survivors};
 
 /// An enabled script to run.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Hooks {
             Ok(finished) => exit_failure(finished).map_or_else(|| verdict(&result, &reason), Err),
             Err(error) => Err(Failure::of(FailureKind::Files, error)),
         };
-        files.finish(finished.as_ref().map_or(true, |finished| finished.left_running));
+        files.finish(finished.as_ref().map_or(Survivors::Some, |finished| finished.survivors));
         (outcome.map_err(name), finished.ok().map(|finished| finished.usage))
     }
 

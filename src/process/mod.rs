@@ -31,5 +31,5 @@ pub use lease::WatchedFile;
 pub use limit_kind::{LimitKind, MetLimit};
 pub use memory_limit::MemoryLimit;
 pub use orphans::{adopt, end_all};
-pub use run::{Exit, Finished, Program, RunError};
+pub use run::{Exit, Finished, Program, RunError, Survivors};
 pub use streams::Stream;

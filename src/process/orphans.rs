@@ -46,14 +46,18 @@ impl Register {
         child_signal::ignore(pid);
     }
 
-    /// Records that `pid` was collected.
-    pub(super) fn leave(mut self, pid: Pid) {
+    /// Records that `pid` was collected. Returns whether nothing that descends from this process lives.
+    pub(super) fn leave(mut self, pid: Pid) -> bool {
         self.0.remove(&pid.as_raw_nonzero().get());
         child_signal::heed(pid);
+        let ended = wait::look();
         // Signals that come at the same time are one, and that may have been told of this process.
-        if wait::first_ended().is_some() {
+        if matches!(ended, Ok(Some(_))) {
             COLLECTED.notify_one();
         }
+        // Whoever loses a parent becomes a child of this process once it adopts.
+        let has_no_child = ended.is_err_and(|error| error.raw_os_error() == Some(libc::ECHILD));
+        has_no_child && EARLIER.get().is_some()
     }
 }
 

@@ -75,8 +75,19 @@ pub struct Finished {
     pub usage: Usage,
     /// What it printed to standard error; of a long text the beginning and the end.
     pub stderr: String,
-    /// Whether something that it started may run still: in its group, or with its streams open.
-    pub left_running: bool,
+    /// Whether something that it started may run still.
+    pub survivors: Survivors,
+}
+
+/// Whether something that a program started lives when the program has ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Survivors {
+    /// Nothing: this process is the parent of all orphans, and has no child.
+    None,
+    /// Nothing that is in its group, or has its streams open.
+    Perhaps,
+    /// Something that is in its group, or has its streams open.
+    Some,
 }
 
 /// Why a program could not be run.
@@ -205,10 +216,19 @@ impl Program {
         if ending.is_some() {
             running.started.kill();
         }
-        let reaped = collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
+        let (reaped, is_alone) =
+            collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
         running.streams.drain(&mut print);
         let stderr = running.streams.stderr();
-        let left_running = running.streams.are_open() || has_members(running.pid);
+        let survivors = if running.streams.are_open() {
+            Survivors::Some
+        } else if is_alone {
+            Survivors::None
+        } else if has_members(running.pid) {
+            Survivors::Some
+        } else {
+            Survivors::Perhaps
+        };
         let limited = match reaped.code {
             Some(0) => running.met_by_output(),
             Some(_) | None => running.met_by_output().or_else(|| running.limits.met(&stderr)),
@@ -224,7 +244,7 @@ impl Program {
             system: reaped.system,
             max_rss: reaped.max_rss,
         };
-        Ok(Finished { exit, usage, stderr, left_running })
+        Ok(Finished { exit, usage, stderr, survivors })
     }
 
     /// Returns the entry of the environment that no other run has.
@@ -239,13 +259,13 @@ impl Program {
     }
 }
 
-/// Collects a child that has ended.
-fn collect(pid: Pid) -> io::Result<wait::Reaped> {
+/// Collects a child that has ended. Returns also whether nothing of what this process started lives.
+fn collect(pid: Pid) -> io::Result<(wait::Reaped, bool)> {
     // The number may be given to another child as soon as it is free.
     let register = Register::open();
     let reaped = wait::reap(pid);
-    register.leave(pid);
-    reaped
+    let is_alone = register.leave(pid);
+    Ok((reaped?, is_alone))
 }
 
 /// Returns whether a process is in the group that `leader` led, which was collected.

@@ -72,8 +72,8 @@ pub(super) fn has_children() -> bool {
     look().is_ok()
 }
 
-/// Looks for a child that has ended, without collecting it.
-fn look() -> io::Result<Option<Pid>> {
+/// Looks for a child that has ended, without collecting it. Where there is no child at all, the error is `ECHILD`.
+pub(super) fn look() -> io::Result<Option<Pid>> {
     let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     #[expect(unsafe_code, reason = "the safe wrapper does not tell which child it is")]

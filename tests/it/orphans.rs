@@ -47,6 +47,23 @@ fn as_process_1_the_operator_collects_what_hooks_leave_behind() {
     assert!(!running.seen().iter().any(|line| line.contains("failed")), "{:?}", running.seen());
 }
 
+#[test]
+fn what_left_its_hook_with_an_output_open_writes_into_none_of_later_runs() {
+    let world = Workspace::new();
+    // The first run leaves a program behind that is in no group of its and has nothing of it open but one output.
+    let what = "if [[ ! -e left ]]; then\n\
+                setsid bash -c 'while sleep 0.05; do printf junk >&9; done' 9>>\"$METRICS_PATH\" </dev/null >/dev/null 2>&1 &\n\
+                touch left; exit 0\nfi\n\
+                sleep 0.3; [[ ! -s $METRICS_PATH ]] || echo \"somebody else wrote\"\n\
+                echo run >> runs; (( $(wc -l < runs) < 3 )) || echo \"three more runs\"";
+    world.write("global-hooks/a.sh", &hook("\"schedule\":[{\"crontab\":\"* * * * * *\"}]", what));
+    let dev =
+        world.command(&["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"]);
+    let mut running = Running::start(dev);
+    running.wait("three more runs");
+    assert!(!running.seen().iter().any(|line| line.contains("somebody else wrote")), "{:?}", running.seen());
+}
+
 /// Runs so many hooks that end at once beside orphans that end at once, in an operator that is process 1 and collects those.
 fn hooks_beside_orphans(count: usize) {
     if !is_permitted() {
