@@ -54,16 +54,17 @@ impl PreparedLimits {
         Self { limits, group, why }
     }
 
-    /// Has the process of `command` limited before it becomes the program. What the program starts at once is limited, too.
-    pub(super) fn enter(&self, command: &mut Command) {
+    /// Returns what the process does before it becomes the program, if it is limited then. What the program starts at once is
+    /// limited, too. It takes no memory and no lock, and makes only calls of the system on what was made before.
+    pub(super) fn entrance(&self) -> Option<impl FnMut() + Send + Sync + 'static> {
         // Whether it worked is asked for when the process is there.
         let entrance = self.group.as_ref().and_then(|(_, group)| group.entrance().ok());
         let memory = self.limits.memory.filter(|_| !self.has_group_for(LimitKind::Memory));
         if entrance.is_none() && memory.is_none() {
-            return;
+            return None;
         }
         let limit = Rlimit { current: memory, maximum: memory };
-        let enter = move || {
+        Some(move || {
             if let Some(entrance) = &entrance {
                 // 0 is the process that writes.
                 let _ = rustix::io::write(entrance, b"0");
@@ -71,6 +72,14 @@ impl PreparedLimits {
             if memory.is_some() {
                 let _ = setrlimit(Resource::Data, limit);
             }
+        })
+    }
+
+    /// Has the process of `command` limited before it becomes the program.
+    pub(super) fn enter(&self, command: &mut Command) {
+        let Some(mut entrance) = self.entrance() else { return };
+        let enter = move || {
+            entrance();
             Ok(())
         };
         #[expect(unsafe_code, reason = "a limit is set between the two calls that start a program")]

@@ -19,6 +19,7 @@ mod memory_limit;
 mod orphans;
 pub mod python;
 mod run;
+mod spawn;
 mod streams;
 pub mod usage;
 mod wait;

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::Usage;
@@ -22,6 +22,7 @@ use super::descendants::Descendants;
 use super::limit_kind::MetLimit;
 use super::limits::{AppliedLimits, PreparedLimits};
 use super::orphans::Register;
+use super::spawn::{Image, Spawned};
 use super::streams::{Stream, Streams};
 use super::wait;
 use super::written::Written;
@@ -335,41 +336,28 @@ impl Running {
                 RunError::Chroot { path: program.path.clone(), root: chroot.root().to_owned(), source }
             }
         };
-        let mut command = Command::new(&program.path);
-        command
-            .args(&program.args)
-            .env_clear()
-            .envs(program.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
         let limits = PreparedLimits::new(program.limits);
-        // In a chroot the control groups are not there any more.
-        limits.enter(&mut command);
-        if let Some(chroot) = &program.chroot {
-            chroot.prepare().map_err(cannot_start)?.enter(&mut command, Then::Run);
-        }
+        let is_looked_for = program.path.parent().is_none_or(|parent| parent.as_os_str().is_empty());
+        let needs_command = program.chroot.is_some() || is_looked_for;
+        let command = needs_command.then(|| command(program, &limits)).transpose().map_err(cannot_start)?;
         // Before it begins, so that nothing is missed.
         let written = Written::new(program.limits.output.map_or(&[], |_| &program.outputs));
         let register = Register::open();
-        let mut child = command.spawn().map_err(cannot_start)?;
-        let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
+        let spawned = if let Some(mut command) = command {
+            command.spawn().and_then(followed)
+        } else {
+            let mut entrance = limits.entrance();
+            let before = entrance.as_mut().map(|entrance| entrance as &mut dyn FnMut());
+            let Program { path, args, environment, .. } = program;
+            Image { path, args, environment, before }.spawn()
+        };
+        let Spawned { pid, pidfd, stdout, stderr } = spawned.map_err(cannot_start)?;
         register.enter(pid);
         let started = Started { pid, found: Descendants::default(), mark: program.marked(), is_over: false };
         let limits =
             limits.started(pid).map_err(|problem| RunError::Limit { path: program.path.clone(), problem })?;
-        let mut follow = || -> io::Result<(AsyncFd<OwnedFd>, Streams)> {
-            let stdout = child.stdout.take().map(OwnedFd::from);
-            let stderr = child.stderr.take().map(OwnedFd::from);
-            let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
-                return Err(io::Error::other("its streams are missing"));
-            };
-            let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)))
-        };
-        let (pidfd, streams) = follow().map_err(|source| program.cannot_follow(pid, source))?;
+        let pidfd = wait::follow(pidfd).map_err(|source| program.cannot_follow(pid, source))?;
+        let streams = Streams::new(stdout, stderr);
         Ok(Self { pid, started, pidfd, streams, written, limits })
     }
 
@@ -377,6 +365,43 @@ impl Running {
     fn met_by_output(&self) -> Option<MetLimit> {
         let all = self.streams.printed().saturating_add(self.written.bytes());
         self.limits.met_by_output(all)
+    }
+}
+
+/// Returns what starts a program that is looked for, or that sees only a part of the files.
+fn command(program: &Program, limits: &PreparedLimits) -> io::Result<Command> {
+    let mut command = Command::new(&program.path);
+    command
+        .args(&program.args)
+        .env_clear()
+        .envs(program.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    // In a chroot the control groups are not there any more.
+    limits.enter(&mut command);
+    if let Some(chroot) = &program.chroot {
+        chroot.prepare()?.enter(&mut command, Then::Run);
+    }
+    Ok(command)
+}
+
+/// Returns a child as one that is followed.
+fn followed(mut child: Child) -> io::Result<Spawned> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other("no process id"))?;
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK);
+    match (pidfd, child.stdout.take(), child.stderr.take()) {
+        (Ok(pidfd), Some(stdout), Some(stderr)) => {
+            Ok(Spawned { pid, pidfd, stdout: stdout.into(), stderr: stderr.into() })
+        }
+        (pidfd, ..) => {
+            // Nobody could follow it.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = wait::reap(pid);
+            Err(pidfd.err().map_or_else(|| io::Error::other("its streams are missing"), io::Error::from))
+        }
     }
 }
 

@@ -395,6 +395,7 @@ fn unsafe_code_stands_where_the_system_is_asked() {
             "src/process/lease.rs",
             "src/process/limits.rs",
             "src/process/memory.rs",
+            "src/process/spawn.rs",
             "src/process/wait.rs"
         ]
     );
