@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -30,8 +30,11 @@ const CLOSING: Duration = Duration::from_secs(2);
 const WAITING_LINES: usize = 16 * 1024;
 
 /// How long lines are gathered behind one that was written at once. Each time that the thread has nothing to do, the next line
-/// wakes it, which takes longer than to write the line.
+/// wakes it, which takes longer than to write the line. While lines come all the time, they are gathered for up to [`LONGEST`].
 const GATHERING: Duration = Duration::from_millis(10);
+
+/// How long lines are gathered at most.
+const LONGEST: Duration = Duration::from_millis(40);
 
 /// From how many bytes on lines are written without a pause: they come in masses.
 const MASSES: usize = 64 * 1024;
@@ -124,8 +127,18 @@ impl Writer {
 }
 
 fn write_lines(lines: &Receiver<Line>, mut write: impl FnMut(&[u8])) {
-    while let Ok(Line::Text(first)) = lines.recv() {
-        let mut out = first;
+    let mut gathering = GATHERING;
+    loop {
+        let (first, is_waiting) = match lines.try_recv() {
+            Ok(line) => (line, true),
+            Err(TryRecvError::Empty) => match lines.recv() {
+                Ok(line) => (line, false),
+                Err(_) => return,
+            },
+            Err(TryRecvError::Disconnected) => return,
+        };
+        let Line::Text(mut out) = first else { return };
+        gathering = if is_waiting { LONGEST.min(gathering * 2) } else { GATHERING };
         let mut stopped = false;
         // All waiting lines are written with one call.
         while let Ok(line) = lines.try_recv() {
@@ -142,7 +155,7 @@ fn write_lines(lines: &Receiver<Line>, mut write: impl FnMut(&[u8])) {
             return;
         }
         if out.len() < MASSES {
-            std::thread::sleep(GATHERING);
+            std::thread::sleep(gathering);
         }
     }
 }
