@@ -276,11 +276,11 @@ impl IndexBuilder {
         let mut lines = self.lines;
         // Equal ones keep their order: of two, the first stays.
         lines.sort_by(|a, b| a.name.cmp(&b.name).then(b.list.cmp(&a.list)).then_with(|| order(a, b)));
-        let (mut last, mut repeated) = (None, BTreeSet::new());
+        let (mut before, mut repeated) = (None, BTreeSet::new());
         lines.retain(|line| {
             let (_, list) =
-                last.take_if(|(name, _)| *name == line.name).unwrap_or((String::new(), line.list));
-            last = Some((line.name.clone(), list));
+                before.take_if(|(name, _)| *name == line.name).unwrap_or((String::new(), line.list));
+            before = Some((line.name.clone(), list));
             if list != line.list {
                 repeated.insert(line.name.clone());
             }

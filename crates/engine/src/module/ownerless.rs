@@ -36,11 +36,6 @@ impl Ownerless {
         self.releases.insert((name.clone(), target.clone()));
     }
 
-    /// Returns whether the releases of a place are known.
-    pub(super) fn is_listed(&self, target: &ReleaseTarget) -> bool {
-        self.listed.contains(target)
-    }
-
     /// Returns whether there is a release of a module that is not there.
     pub(super) fn has(&self, name: &ModuleName) -> bool {
         self.releases.iter().any(|(known, _)| known == name)

@@ -80,10 +80,13 @@ impl Repositories {
 
     /// Takes in which modules need their Charts and pins no more: they are gone, or name no chart.
     fn observe_departures(&mut self, modules: &Modules, lower: &Lower<'_>) {
-        let named = self.modules.iter().filter(|(_, module)| module.reference.is_none());
+        let without_chart = self.modules.iter().filter(|(_, module)| module.reference.is_none());
         let of_charts = self.charts.iter().filter_map(|(name, chart)| self.module_of_ours(name, chart));
-        let names: BTreeSet<ModuleName> =
-            named.map(|(name, _)| name.clone()).chain(self.pins.keys().cloned()).chain(of_charts).collect();
+        let names: BTreeSet<ModuleName> = without_chart
+            .map(|(name, _)| name.clone())
+            .chain(self.pins.keys().cloned())
+            .chain(of_charts)
+            .collect();
         for name in names {
             let is_gone = modules.has_departed(lower.configuration, &name);
             if !is_gone && !modules.is_removed(&name) {

@@ -52,7 +52,20 @@ impl From<UrlError> for LocationError {
             UrlError::Http => Self::Http,
             UrlError::Downgrade => Self::Downgrade,
             UrlError::CredentialsInIndex => Self::Credentials,
-            other => Self::Url(other),
+            other @ (UrlError::Long
+            | UrlError::Character(_)
+            | UrlError::Host
+            | UrlError::Port
+            | UrlError::Credentials
+            | UrlError::Dots
+            | UrlError::Escape
+            | UrlError::Fragment
+            | UrlError::IndexPath
+            | UrlError::Option(_)
+            | UrlError::OptionTwice(_)
+            | UrlError::Ref
+            | UrlError::Depth
+            | UrlError::OutsideRepository) => Self::Url(other),
         }
     }
 }
