@@ -182,6 +182,7 @@ async fn a_mirror_that_wants_to_know_who_asks_is_not_to_be_filled() {
         assert!(said.ends_with("/web stands in for it (--source-mirror)"), "{said}");
     }
     assert_eq!(bundle(&sources.fetch(&key(), &named("docker")).await.unwrap()).version, "1.0.0");
+    drop(sources);
     // One of files is shown nobody, so it has to let everybody read.
     let to = other.url("/files/");
     let sources = world.sources_with(|options| options.mirrors = mirrors(&origin.url("/"), &to));

@@ -29,6 +29,7 @@ mod pass;
 mod patches;
 mod planning;
 mod registration;
+mod release_records;
 mod removals;
 mod report;
 mod restoration;
