@@ -71,6 +71,8 @@ pub(super) struct Obstacle {
     pub(super) announced: Option<String>,
     /// Whether the condition was written, or removed, as far as it can be.
     pub(super) is_marked: bool,
+    /// The version of the object that it was written to. Until another one is seen, nothing is known of what came of it.
+    pub(super) written_to: Option<String>,
 }
 
 /// How far the work on a key is.

@@ -57,7 +57,8 @@ impl Controller {
         }
         let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, wait) };
         if state.obstacle.announced.as_ref() != Some(&message) {
-            state.obstacle = Obstacle { announced: Some(message.clone()), is_marked: false };
+            let written_to = state.obstacle.written_to.take();
+            state.obstacle = Obstacle { announced: Some(message.clone()), is_marked: false, written_to };
             self.announce(cx, key, (true, "ReconcileWaiting"), message.clone());
         }
         let now = config.time_of_day(cx.now);
@@ -88,12 +89,17 @@ impl Controller {
             if is_clean { None } else { status::stalled(&value(item), why, now) }
         };
         let change = self.item(key).and_then(differs);
+        let version = self.metadata_of(key).map(|metadata| metadata.resource_version.clone());
         let (Some(change), Some(parent)) = (change, self.parent(key)) else {
-            self.keys.get_mut(key)?.obstacle.is_marked = true;
+            let obstacle = &mut self.keys.get_mut(key)?.obstacle;
+            // One that is not seen yet has to go as soon as it is.
+            obstacle.is_marked = obstacle.written_to.is_none() || obstacle.written_to != version;
             return None;
         };
         let patch = patches::set_status(&parent.kind, key, parent.metadata, &change);
-        Some(Go::Stop(Pass::Stalling, self.write(cx, vec![patch])))
+        let step = self.write(cx, vec![patch]);
+        self.keys.get_mut(key)?.obstacle.written_to = version;
+        Some(Go::Stop(Pass::Stalling, step))
     }
 
     /// Goes on after the condition was written, or removed. A kind may have no conditions, so one that is refused is not tried

@@ -240,6 +240,26 @@ fn a_condition_whose_removal_is_refused_goes_a_little_later() {
 }
 
 #[test]
+fn a_condition_that_is_not_seen_before_its_kind_comes_goes_as_soon_as_it_is() {
+    let mut plane = ControlPlane::new(&controller(), sites);
+    plane.missing_kinds.insert("Service".to_owned());
+    plane.run_for(1);
+    plane.watch_lag = 500;
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    let stalled =
+        |plane: &ControlPlane| plane.get("Site", "a").unwrap()["status"].to_string().contains("Stalled");
+    while !stalled(&plane) {
+        plane.run_for_millis(10);
+    }
+    // The write is answered, and the watch does not tell of it yet.
+    plane.run_for_millis(20);
+    plane.bring("Service");
+    plane.run_for(60);
+    assert!(!stalled(&plane), "{:#}", plane.get("Site", "a").unwrap());
+    assert_eq!((plane.children("a"), plane.has_work()), (vec!["x"], false));
+}
+
+#[test]
 fn a_kind_without_conditions_waits_as_well() {
     let mut plane = ControlPlane::new(&controller(), sites);
     plane.missing_kinds.insert("Service".to_owned());
