@@ -243,7 +243,7 @@ mod tests {
                     let key = random.next().unwrap() % 300;
                     // First it grows, then it shrinks.
                     let is_gone = random.next().unwrap() % 60 < round;
-                    let letter = if random.next().unwrap() % 2 == 0 { 'a' } else { 'b' };
+                    let letter = if random.next().unwrap().is_multiple_of(2) { 'a' } else { 'b' };
                     changes.push((key, (!is_gone).then_some(letter)));
                     if is_gone {
                         map.remove(&key);

@@ -312,14 +312,7 @@ impl Modules {
                 tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
             }
         }
-        if !sourced.is_empty() {
-            // Nothing is deleted because a bundle is not there: its repository or our copy of it may come back.
-            let names = sourced.iter().rev().map(ReleaseName::as_str).collect::<Vec<_>>().join(", ");
-            let message = format!(
-                "releases of modules whose bundles are not there stay: {names}; `addon-operator module purge NAME` removes one"
-            );
-            cx.notify(Notice::Warned { scope: Scope::Global, message });
-        }
+        warn_of_bundles(cx, &sourced);
         tasks
     }
 
@@ -430,6 +423,19 @@ impl Modules {
         self.files.forget(name);
         configuration.remove_module(cx, name);
     }
+}
+
+/// Tells of releases whose bundles are not there.
+fn warn_of_bundles(cx: &mut Context, releases: &[ReleaseName]) {
+    if releases.is_empty() {
+        return;
+    }
+    // Nothing is deleted because a bundle is not there: its repository or our copy of it may come back.
+    let names = releases.iter().rev().map(ReleaseName::as_str).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "releases of modules whose bundles are not there stay: {names}; `addon-operator module purge NAME` removes one"
+    );
+    cx.notify(Notice::Warned { scope: Scope::Global, message });
 }
 
 /// Returns in words what was taken over.

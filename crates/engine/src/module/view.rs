@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::name::{BindingKey, HookName};
 use crate::release_target::ReleaseTarget;
 use crate::time::Time;
-use crate::view::{ModuleView, OpinionView, Source};
+use crate::view::{DriftView, ModuleView, OpinionView, Source};
 
 impl Modules {
     /// Returns a picture of all modules as they run, orphans last.
@@ -85,8 +85,11 @@ fn view(
         held: module.reason.clone().filter(|_| module.phase == Phase::Held),
         package: spec.package.clone(),
         changed_objects: module.drift.differing().collect(),
-        is_enforced: module.is_enforced(configuration),
-        has_quarrel: module.drift.has_quarrel(),
+        drift: match module.is_enforced(configuration) {
+            true if module.drift.has_quarrel() => DriftView::Quarrel,
+            true => DriftView::Mended,
+            false => DriftView::Stays,
+        },
         taken_objects: module.drift.taken().to_vec(),
         unwatched_kinds: module.drift.unwatched_kinds().to_vec(),
         broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),

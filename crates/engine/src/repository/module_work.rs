@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use objects::legal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::chart::Chart;
 use super::lost_package::Remedy;
@@ -226,24 +226,8 @@ impl Repositories {
                 Step::Fetch(run, Box::new(Effect::StorePackage { run, request }))
             }
             Todo::Apply(reference) => {
-                let wanted = json!({
-                    "metadata": {
-                        "labels": {MODULE: legal::label(name.as_str())},
-                        "annotations": {OPERATOR: self.config.namespace},
-                    },
-                    "spec": {
-                        "name": &*reference.name,
-                        "repository": &*reference.repository,
-                        "versions": [&*reference.version],
-                    },
-                });
-                self.begin(
-                    lower.cx,
-                    name,
-                    Stage::Applying(reference),
-                    Change::apply(key.clone(), wanted),
-                    &key,
-                )
+                let change = Change::apply(key.clone(), self.chart_for(name, &reference));
+                self.begin(lower.cx, name, Stage::Applying(reference), change, &key)
             }
             Todo::Delete => self.begin(lower.cx, name, Stage::Deleting, Change::delete(key.clone()), &key),
             Todo::GoBack(pin) => {
@@ -265,6 +249,21 @@ impl Repositories {
                 self.pin(lower.cx, name, pin)
             }
         }
+    }
+
+    /// Returns the fields of the Chart of a module.
+    fn chart_for(&self, name: &ModuleName, reference: &ChartReference) -> Value {
+        json!({
+            "metadata": {
+                "labels": {MODULE: legal::label(name.as_str())},
+                "annotations": {OPERATOR: self.config.namespace},
+            },
+            "spec": {
+                "name": &*reference.name,
+                "repository": &*reference.repository,
+                "versions": [&*reference.version],
+            },
+        })
     }
 
     /// Returns the first thing about the chart of a module that is not as it should be.

@@ -76,7 +76,9 @@ impl Sources {
         self.commits.old_runs.extend(in_flight.filter(is_old));
         self.commits.outdated = modules.outdated_bundles();
         let changed = self.commits.put_into_force(commit.version);
-        changed.iter().for_each(|key| self.sweep.want_of(key));
+        for key in &changed {
+            self.sweep.want_of(key);
+        }
         self.edition += 1;
         self.removals.want();
         for key in self.commits.take_waiting() {

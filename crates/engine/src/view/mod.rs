@@ -306,6 +306,17 @@ pub struct TaskEnd {
     pub allowed: bool,
 }
 
+/// What becomes of what others change of the objects of a release.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DriftView {
+    /// It stays until the next upgrade.
+    Stays,
+    /// It is written back.
+    Mended,
+    /// It is left to them for a while: they change an object again and again.
+    Quarrel,
+}
+
 /// A module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleView {
@@ -357,10 +368,8 @@ pub struct ModuleView {
     pub package: Option<Arc<Package>>,
     /// Objects of its release that somebody else changed since the last upgrade, each with the place.
     pub changed_objects: Vec<String>,
-    /// Whether what others change is written back.
-    pub is_enforced: bool,
-    /// Whether others changed one of these objects so often that it is left to them for a while.
-    pub has_quarrel: bool,
+    /// What becomes of what others change.
+    pub drift: DriftView,
     /// Objects that its last upgrade took over from others, as a whole or a field of them.
     pub taken_objects: Vec<TakenObject>,
     /// Kinds of objects of its release that can't be watched.

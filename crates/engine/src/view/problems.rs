@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
 use super::{
-    ElectionRole, ElectionView, ModuleView, QueueView, RequirementView, SourceView, TaskView, View,
-    WatchView, WebhookStreakView,
+    DriftView, ElectionRole, ElectionView, ModuleView, QueueView, RequirementView, SourceView, TaskView,
+    View, WatchView, WebhookStreakView,
 };
 use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
 use crate::memory::ShortMemory;
@@ -362,22 +362,23 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
             .is_some_and(|head| head.kind.is_module_run() && head.module.as_ref() == Some(name))
     });
     let failed = format.failure(error);
-    let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {
-        Some((queue, head)) => (
+    let (what, advice) = if let Some((queue, head)) =
+        blocked.and_then(|queue| Some((queue, queue.tasks.first()?)))
+    {
+        (
             format!("fails for {since}, in queue {} {}: {failed}", queue.name, behind(queue)),
             advice::about(error, head),
-        ),
-        None => {
-            let advice = if is_queued(view, name) {
-                advice::about_module(error, name)
-            } else {
-                let advice = advice::about_given_up(error, name);
-                format!(
-                    "{advice}; it is given up until its values or files change, or `addon-operator module run {name}`"
-                )
-            };
-            (format!("its last run failed, {since} ago: {failed}"), advice)
-        }
+        )
+    } else {
+        let advice = if is_queued(view, name) {
+            advice::about_module(error, name)
+        } else {
+            let advice = advice::about_given_up(error, name);
+            format!(
+                "{advice}; it is given up until its values or files change, or `addon-operator module run {name}`"
+            )
+        };
+        (format!("its last run failed, {since} ago: {failed}"), advice)
     };
     told(what, format!("{advice}; more: {}", why_module(name)))
 }
@@ -541,10 +542,10 @@ pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
     }
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
     let what = format!("somebody else changed {}{more} since its last upgrade", first.join(", "));
-    let until = match (module.is_enforced, module.has_quarrel) {
-        (false, _) => "it stays until the next upgrade, so find who writes it",
-        (true, false) => "it is put right within seconds, or the log says why that fails",
-        (true, true) => {
+    let until = match module.drift {
+        DriftView::Stays => "it stays until the next upgrade, so find who writes it",
+        DriftView::Mended => "it is put right within seconds, or the log says why that fails",
+        DriftView::Quarrel => {
             "it is put right once an hour only, so find who writes it, or leave the field to them with drift.ignore in module.yaml"
         }
     };

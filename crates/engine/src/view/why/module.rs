@@ -175,6 +175,21 @@ fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer
     }
 }
 
+fn parked(module: &ModuleView, why: &str, format: Format<'_>, answer: &mut Answer) {
+    let name = &module.name;
+    answer.state = "parked";
+    answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));
+    if let Some(error) = &module.last_error {
+        answer.advice.push(advice::about_given_up(error, name));
+        answer.advice.push(format!("then `addon-operator module resume {name}`, if nothing of it changed"));
+        return;
+    }
+    answer
+        .advice
+        .push(format!("`addon-operator module render {name} --diff` shows what the chart changes each time"));
+    answer.advice.push(format!("correct the chart, then `addon-operator module resume {name}`"));
+}
+
 fn on(
     module: &ModuleView,
     tasks: &[(&QueueView, usize, &TaskView)],
@@ -198,20 +213,7 @@ fn on(
         return;
     }
     if let Some(why) = &module.parked {
-        answer.state = "parked";
-        answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));
-        if let Some(error) = &module.last_error {
-            answer.advice.push(advice::about_given_up(error, name));
-            answer
-                .advice
-                .push(format!("then `addon-operator module resume {name}`, if nothing of it changed"));
-            return;
-        }
-        answer.advice.push(format!(
-            "`addon-operator module render {name} --diff` shows what the chart changes each time"
-        ));
-        answer.advice.push(format!("correct the chart, then `addon-operator module resume {name}`"));
-        return;
+        return parked(module, why, format, answer);
     }
     if let Some((_, _, task)) = first
         && let Some(reason) = task.waits_for.as_ref()
