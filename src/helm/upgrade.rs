@@ -108,13 +108,8 @@ impl Helm {
             cancellation,
         };
         let watched = self.objects.is_intact(name).await;
-        if let Some(last) = self.last_releases.get(name)
-            && watched
-            && last.checksum == upgrade.checksum
-            && last.maintenance == maintenance
-            && last.origin == upgrade.origin.labels()
-        {
-            return Ok(outcome(ReleaseAction::Unchanged, last.revision, &last.checksum));
+        if watched && let Some(unchanged) = self.unchanged(&upgrade) {
+            return Ok(unchanged);
         }
         let (mut known, mut history) = (self.first_list.take(name).await?, History::default());
         if known == Known::Unknown {
@@ -161,6 +156,17 @@ impl Helm {
         }
     }
 
+    /// Returns that nothing changed since this process made the last revision, if that is so.
+    fn unchanged(&self, upgrade: &Upgrade<'_>) -> Option<ReleaseOutcome> {
+        let is_it = |last: &LastRelease| {
+            last.checksum == upgrade.checksum
+                && last.maintenance == upgrade.maintenance
+                && last.origin == upgrade.origin.labels()
+        };
+        let last = self.last_releases.get(upgrade.name).filter(is_it)?;
+        Some(outcome(ReleaseAction::Unchanged, last.revision, &last.checksum))
+    }
+
     /// Creates a revision: renders, applies, and records the outcome. Returns none, and has done nothing, if a record is
     /// there that a list did not show.
     async fn create_revision(
@@ -205,9 +211,7 @@ impl Helm {
         }
         let change =
             object_diff::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
-        if let Some(change) = &change {
-            tracing::info!(release = upgrade.name, revision = plan.next, "the release changes: {change}");
-        }
+        tell_change(upgrade.name, &plan, change.as_deref());
         let mut done = self.carry_out(&plan, &mut record, &objects, &before, upgrade.cancellation).await;
         if done.is_ok()
             && let Err(error) = self.supersede(upgrade.name, history, (&plan, &previous)).await
@@ -508,6 +512,13 @@ impl Helm {
             labels.insert(MAINTENANCE.to_owned(), String::new());
         }
         labels
+    }
+}
+
+/// Tells of the first thing that a revision changes.
+fn tell_change(name: &str, plan: &UpgradePlan, change: Option<&str>) {
+    if let Some(change) = change {
+        tracing::info!(release = name, revision = plan.next, "the release changes: {change}");
     }
 }
 

@@ -660,10 +660,11 @@ mod tests {
         assert_eq!(fs::read_to_string(files.path("context.json")).unwrap(), "[]");
     }
 
-    #[test]
-    fn a_directory_to_which_a_hook_did_something_is_not_used_again() {
-        type Deed = fn(&RunFiles, &Path) -> Option<File>;
-        let deeds: &[(&str, Deed)] = &[
+    /// What a hook does with the files of its run and a file elsewhere; a file that stays open, if one does.
+    type Deed = fn(&RunFiles, &Path) -> Option<File>;
+
+    fn deeds() -> Vec<(&'static str, Deed)> {
+        vec![
             ("another file", |files, _| {
                 fs::write(files.path("mine"), "secret").unwrap();
                 None
@@ -709,8 +710,12 @@ mod tests {
             ("an output that is open", |files, _| {
                 OpenOptions::new().append(true).open(files.path("metrics.json")).ok()
             }),
-        ];
-        let cases = deeds.iter().flat_map(|case| [(case, false), (case, true)]);
+        ]
+    }
+
+    #[test]
+    fn a_directory_to_which_a_hook_did_something_is_not_used_again() {
+        let cases = deeds().into_iter().flat_map(|case| [(case, false), (case, true)]);
         for ((what, deed), is_used) in cases {
             let world = World::new();
             let outside = world.parent.path().join("outside");

@@ -1,6 +1,5 @@
 //! Runs the tests of a module's chart, and answers with what came of them, when they have ended.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
@@ -80,6 +79,8 @@ fn test_request(query: &[(String, String)]) -> Result<TestRequest, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]

@@ -221,15 +221,7 @@ impl Program {
             collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
         running.streams.drain(&mut print);
         let stderr = running.streams.stderr();
-        let survivors = if running.streams.are_open() {
-            Survivors::Some
-        } else if is_alone {
-            Survivors::None
-        } else if has_members(running.pid) {
-            Survivors::Some
-        } else {
-            Survivors::Perhaps
-        };
+        let survivors = running.survivors(is_alone);
         let limited = match reaped.code {
             Some(0) => running.met_by_output(),
             Some(_) | None => running.met_by_output().or_else(|| running.limits.met(&stderr)),
@@ -359,6 +351,19 @@ impl Running {
         let pidfd = wait::follow(pidfd).map_err(|source| program.cannot_follow(pid, source))?;
         let streams = Streams::new(stdout, stderr);
         Ok(Self { pid, started, pidfd, streams, written, limits })
+    }
+
+    /// Returns what lives of all that it started, now that it was collected. `is_alone` says that this process has no child.
+    fn survivors(&self, is_alone: bool) -> Survivors {
+        if self.streams.are_open() {
+            Survivors::Some
+        } else if is_alone {
+            Survivors::None
+        } else if has_members(self.pid) {
+            Survivors::Some
+        } else {
+            Survivors::Perhaps
+        }
     }
 
     /// Returns the limit of output, if it printed and wrote more.

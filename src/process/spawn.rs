@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
@@ -73,7 +73,7 @@ impl Image<'_> {
         let (args, environment) = texts.pointers(args);
         let (stdout, stdout_of_child) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, stderr_of_child) = pipe_with(PipeFlags::CLOEXEC)?;
-        let streams = [nothing()?, &stdout_of_child, &stderr_of_child].map(|stream| stream.as_raw_fd());
+        let streams = [nothing()?, &stdout_of_child, &stderr_of_child].map(AsRawFd::as_raw_fd);
         let child = Child {
             args: args.as_ptr(),
             environment: environment.as_ptr(),

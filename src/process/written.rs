@@ -93,7 +93,7 @@ mod tests {
 
     async fn until(written: &mut Written, bytes: u64) {
         while written.bytes() != bytes {
-            tokio::time::timeout(Duration::from_secs(60), written.changed()).await.unwrap();
+            tokio::time::timeout(Duration::from_mins(1), written.changed()).await.unwrap();
         }
     }
 }

@@ -164,7 +164,7 @@ async fn b19_of_a_real_registry_a_constraint_takes_what_helm_pulls() {
             let file = fs::read_dir(home.path())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-            let file = file.into_iter().find(|name| name.ends_with(".tgz")).unwrap();
+            let file = file.into_iter().find(|name| Path::new(name).extension().is_some_and(|extension| extension == "tgz")).unwrap();
             let version = file.trim_start_matches("alpha-").trim_end_matches(".tgz").to_owned();
             pulled.insert(constraint.to_owned(), version);
         }
@@ -437,7 +437,7 @@ enum Installed {
 /// Installs a packed chart through a module that names it, and compares what the release has with what Helm renders.
 async fn installed(packed: &[u8], are_labelled: bool) -> Installed {
     let head = chart::load::from_archive(packed, &mut chart::warnings::Warnings::default()).unwrap().metadata;
-    let (name, version) = (head.name.to_string(), head.version.to_string());
+    let (name, version) = (head.name.clone(), head.version.clone());
     let world = World::new().await;
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("popular.tgz"), packed).unwrap();

@@ -92,7 +92,7 @@ async fn slip_03_what_another_module_prints_of_a_secret_value_is_masked_numbers_
     module(&world, "echo \"own pin $(jq .web.db.pin \"$VALUES_PATH\")\"");
     world.write("modules/values.yaml", "webEnabled: true\notherEnabled: true\n");
     // It reads what the chart of `web` rendered: a password in quotes, a number as charts write it.
-    let binding = r#"{name: m, apiVersion: v1, kind: ConfigMap, queue: side, nameSelector: {matchNames: [shown]}, allowFailure: true}"#;
+    let binding = r"{name: m, apiVersion: v1, kind: ConfigMap, queue: side, nameSelector: {matchNames: [shown]}, allowFailure: true}";
     let other = format!(
         "#!/usr/bin/env bash\nif [[ \"${{1:-}}\" == --config ]]; then\necho '{{configVersion: v1, kubernetes: [{binding}]}}'\nexit\nfi\n\
          if grep -q login \"$BINDING_CONTEXT_PATH\"; then\n\

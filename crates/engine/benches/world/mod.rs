@@ -158,10 +158,10 @@ impl World {
             Effect::KeepBundles { run, .. } => Event::BundlesKept { run: *run, outcome: Ok(()) },
             Effect::DropBundles { run, .. } => Event::BundlesDropped { run: *run, outcome: Ok(()) },
             Effect::LoadModules { run, registry, .. } => {
-                let list = loaded(&mut self.modules, registry);
+                let modules = loaded(&mut self.modules, registry);
                 let [last, before] = &mut self.lists;
-                *before = std::mem::replace(last, Arc::clone(&list));
-                Event::ModulesLoaded { run: *run, outcome: Ok(catalog(list)) }
+                *before = std::mem::replace(last, Arc::clone(&modules));
+                Event::ModulesLoaded { run: *run, outcome: Ok(catalog(modules)) }
             }
             _ => return,
         };
@@ -228,6 +228,7 @@ fn registered(source: usize, number: usize) -> RegisteredAddon {
         auto_enable: false,
         previous: None,
         is_unproven: false,
+        is_unreleased: false,
         starts: 0,
         held_back: None,
         given_up: Vec::new(),

@@ -8,7 +8,10 @@ use crate::source_world::{ADDONS, World};
 const MORE: u64 = 2 << 10;
 
 /// What happens to a source.
-const CHANGES: [(&str, &str, fn(&mut World, usize)); 5] = [
+/// Changes what the repositories of a number of sources have.
+type Edit = fn(&mut World, usize);
+
+const CHANGES: [(&str, &str, Edit); 5] = [
     ("nothing", "Ready", |_, _| {}),
     ("a bundle changes", "Ready", |world, source| {
         let _ = world.editions.insert(source, 1);
