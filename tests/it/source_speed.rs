@@ -340,6 +340,10 @@ async fn a_version_that_fails_makes_way_in_time() {
     publish("1.0.0", true);
     world.apply(0).await;
     until("the first version", || runs() == ["1.0.0"]).await;
+    // Only what has run to its end is gone back to.
+    let source = format!("{SOURCES}/source-0");
+    until_asked("its end", async || get(&world.server, &source).await.unwrap()["status"]["modules"] == "1/1")
+        .await;
     let (mut slowest, mut from) = (Duration::ZERO, 1);
     for round in 1..=3 {
         publish(&format!("1.{round}.0"), false);
