@@ -73,6 +73,14 @@ pub(super) fn owner(kind: &str, api_version: &str, name: &str, uid: &str) -> Own
     }
 }
 
+/// How much of a digest is in a label.
+const SHORT: usize = 40;
+
+/// Returns a digest as labels of packages have it.
+pub(super) fn short(hex: &str) -> String {
+    hex.chars().take(SHORT).collect()
+}
+
 /// Returns whether the versions in an index map are those that were written into it.
 pub(super) fn is_as_written(map: &ConfigMap) -> bool {
     let versions = map.binary_data.as_ref().and_then(|data| data.get(VERSIONS));

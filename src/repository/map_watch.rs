@@ -15,9 +15,8 @@ use serde::Deserialize;
 
 use super::config_maps::{
     CHART, CONTENT, ConfigMaps, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, REPO, TYPE,
-    is_as_written,
+    is_as_written, short,
 };
-use super::package::short;
 use super::verified::Verified;
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;

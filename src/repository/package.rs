@@ -20,7 +20,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use objects::legal;
 
 use super::config_maps::{
-    CHART, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, REPO, SUBNAME, TYPE, Wanted, owner,
+    CHART, DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, REPO, SUBNAME, TYPE, Wanted, owner, short,
 };
 use super::index::fetching;
 use super::pins::is_held;
@@ -49,14 +49,6 @@ const MAX_SHOWN: usize = 80;
 
 /// How often a version is kept that another Chart replaces at the same time.
 const ATTEMPTS: usize = 3;
-
-/// How much of a digest is in a label.
-const SHORT: usize = 40;
-
-/// Returns a digest as labels of parts have it.
-pub(super) fn short(hex: &str) -> String {
-    hex.chars().take(SHORT).collect()
-}
 
 impl Repositories {
     pub(super) async fn package(&self, request: &StoreRequest) -> Result<StoredPackage, Stop> {

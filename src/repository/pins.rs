@@ -6,8 +6,7 @@ use engine::{Failure, FailureKind, ModuleName, Package, Pin, Pins};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
-use super::config_maps::{DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, owner};
-use super::package::short;
+use super::config_maps::{DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, owner, short};
 use super::repositories::Repositories;
 use super::stop::Stop;
 

@@ -164,7 +164,10 @@ async fn b19_of_a_real_registry_a_constraint_takes_what_helm_pulls() {
             let file = fs::read_dir(home.path())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-            let file = file.into_iter().find(|name| Path::new(name).extension().is_some_and(|extension| extension == "tgz")).unwrap();
+            let file = file
+                .into_iter()
+                .find(|name| Path::new(name).extension().is_some_and(|extension| extension == "tgz"))
+                .unwrap();
             let version = file.trim_start_matches("alpha-").trim_end_matches(".tgz").to_owned();
             pulled.insert(constraint.to_owned(), version);
         }

@@ -7,10 +7,10 @@ use crate::source_world::{ADDONS, World};
 /// as long as there are sources, divided by some dozens.
 const MORE: u64 = 2 << 10;
 
-/// What happens to a source.
-/// Changes what the repositories of a number of sources have.
+/// Changes what the source of a number offers.
 type Edit = fn(&mut World, usize);
 
+/// What happens to a source: its name, the phase that follows, and the change.
 const CHANGES: [(&str, &str, Edit); 5] = [
     ("nothing", "Ready", |_, _| {}),
     ("a bundle changes", "Ready", |world, source| {
