@@ -214,7 +214,10 @@ impl<'s, S: ListStore> Builder<'s, S> {
             return Ok(());
         };
         for (name, versions) in lists {
-            if let Some(versions) = versions {
+            // What is merged takes the place of nothing that stands there.
+            if let Some(versions) = versions
+                && !self.seen.contains(name)
+            {
                 self.begin(name.to_owned())?;
                 versions.iter().try_for_each(|version| self.add(version))?;
             }
@@ -222,7 +225,7 @@ impl<'s, S: ListStore> Builder<'s, S> {
         Ok(())
     }
 
-    /// Takes in that the versions of a chart come. Of a list that is merged and one that stands there, the later counts.
+    /// Takes in that the versions of a chart come.
     fn begin(&mut self, name: String) -> Result<(), IndexError> {
         self.put_aside()?;
         self.offered = self.offered.saturating_add(1);
