@@ -440,10 +440,13 @@ async fn two_operators_by_mistake_are_seen_or_refused() {
 async fn a_standby_that_is_probed_and_scraped_takes_25_mib_at_most() {
     let world = in_process::Cluster::new().await;
     let samples = ["modules", "global-hooks"].map(|dir| format!("{}/{dir}", env!("CARGO_MANIFEST_DIR")));
+    let sockets = tempfile::tempdir().unwrap();
     let replica = async |name: &str| {
+        let socket = sockets.path().join(name).to_string_lossy().into_owned();
         let variables = [
             ("ADDON_OPERATOR_HA", "true"),
             ("ADDON_OPERATOR_POD", name),
+            ("DEBUG_UNIX_SOCKET", &socket),
             ("MODULES_DIR", &samples[0]),
             ("GLOBAL_HOOKS_DIR", &samples[1]),
         ];
