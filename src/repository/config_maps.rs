@@ -89,6 +89,16 @@ pub(super) fn is_as_written(map: &ConfigMap) -> bool {
     content.is_some() && said == content.as_ref()
 }
 
+/// Returns whether a map is about this: a repository, a chart and a version. What somebody took away from a map of ours says nothing.
+pub(super) fn is_about(map: &ObjectMeta, of: [Option<&str>; 3]) -> bool {
+    let labels = map.labels.as_ref();
+    let is_ours = labels.is_some_and(|labels| [TYPE, PACKAGE].iter().any(|name| labels.contains_key(*name)));
+    [OF_REPOSITORY, OF_CHART, OF_VERSION].iter().zip(of).all(|(name, of)| {
+        let said = map.annotations.as_ref().and_then(|all| all.get(*name)).map(String::as_str);
+        said == of || (said.is_none() && is_ours)
+    })
+}
+
 impl Wanted {
     /// Returns the names that the map may have, the usual one first.
     fn names(&self) -> [String; 2] {
@@ -96,16 +106,10 @@ impl Wanted {
         [legal::object(&self.name), legal::told_apart(&self.name, &identity)]
     }
 
-    /// Returns whether a map is about the same as this one. What somebody took away from a map of ours says nothing.
+    /// Returns whether a map is about the same as this one.
     fn is_about(&self, map: &ConfigMap) -> bool {
-        let annotations = map.metadata.annotations.as_ref();
-        let labels = map.metadata.labels.as_ref();
-        let is_ours =
-            labels.is_some_and(|labels| [TYPE, PACKAGE].iter().any(|name| labels.contains_key(*name)));
-        [OF_REPOSITORY, OF_CHART, OF_VERSION].iter().all(|name| {
-            let said = annotations.and_then(|all| all.get(*name));
-            said == self.annotations.get(*name) || (said.is_none() && is_ours)
-        })
+        let of = |name: &str| self.annotations.get(name).map(String::as_str);
+        is_about(&map.metadata, [of(OF_REPOSITORY), of(OF_CHART), of(OF_VERSION)])
     }
 
     fn has_data_of(&self, map: &ConfigMap) -> bool {

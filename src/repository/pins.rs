@@ -6,7 +6,7 @@ use engine::{Failure, FailureKind, ModuleName, Package, Pin, Pins};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
-use super::config_maps::{DIGEST, OF_CHART, OF_REPOSITORY, OF_VERSION, PACKAGE, owner, short};
+use super::config_maps::{DIGEST, PACKAGE, is_about, owner, short};
 use super::repositories::Repositories;
 use super::stop::Stop;
 
@@ -23,17 +23,14 @@ fn pinned(data: &BTreeMap<String, String>) -> Vec<Package> {
     pins.flat_map(|pin| std::iter::once(pin.package).chain(pin.previous)).collect()
 }
 
-/// Returns whether a map is a part of a package. The same archive may be kept for other Repositories and versions, too.
-///
-/// What somebody took away from it says nothing.
+/// Returns whether a map of ours is a part of a package. The same archive may be kept for other Repositories and versions, too.
 fn is_part(metadata: &ObjectMeta, package: &Package) -> bool {
-    let said = |name: &str| metadata.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str);
+    let Package { repository, chart, version, digest } = package;
     let label = metadata.labels.as_ref().and_then(|labels| labels.get(PACKAGE));
-    let about =
-        [(OF_REPOSITORY, &package.repository), (OF_CHART, &package.chart), (OF_VERSION, &package.version)];
-    let is_about = about.iter().all(|(name, wanted)| said(name).is_none_or(|said| *said == ***wanted));
-    let is_label = label.is_some_and(|label| *label == short(package.digest.hex()));
-    is_about && (is_label || said(DIGEST) == Some(package.digest.as_str()))
+    let said = metadata.annotations.as_ref().and_then(|all| all.get(DIGEST));
+    let is_its = label.is_some_and(|label| *label == short(digest.hex()))
+        || said.is_some_and(|said| said == digest.as_str());
+    is_its && is_about(metadata, [repository, chart, version].map(|text| Some(&**text)))
 }
 
 /// Returns whether a map belongs to a map of pins.
