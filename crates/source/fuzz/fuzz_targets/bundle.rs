@@ -3,7 +3,12 @@
 
 use libfuzzer_sys::fuzz_target;
 
+#[path = "../../../values/fuzz/library.rs"]
+mod library;
 #[path = "../../tests/fuzz/bundle.rs"]
 mod target;
 
-fuzz_target!(|bytes: &[u8]| target::run(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    library::tolerate();
+    target::run(bytes);
+});
