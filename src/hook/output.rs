@@ -38,6 +38,11 @@ pub(super) struct Written {
     pub(super) is_nothing: bool,
 }
 
+impl Written {
+    /// What is there of files that are empty.
+    pub(super) const NOTHING: Self = Self { bytes: 0, is_nothing: true };
+}
+
 /// The files for what a hook answers to the API server.
 #[derive(Debug)]
 pub(super) struct ResponseFiles {
@@ -55,7 +60,7 @@ impl OutputFiles {
 
     /// Returns what the hook wrote, in bytes.
     pub(super) fn written(&self) -> Written {
-        self.paths().fold(Written { bytes: 0, is_nothing: true }, |written, path| {
+        self.paths().fold(Written::NOTHING, |written, path| {
             let found = std::fs::metadata(path);
             let bytes = found.as_ref().map_or(0, std::fs::Metadata::len);
             let is_empty = found.is_ok_and(|file| file.is_file() && file.len() == 0);

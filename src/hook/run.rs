@@ -185,7 +185,7 @@ impl Hooks {
         let id = id.clone();
         // Most runs write nothing: then nothing is looked at by its name.
         let is_silent = files.are_outputs_untouched();
-        let written = if is_silent { Written { bytes: 0, is_nothing: true } } else { outputs.written() };
+        let written = if is_silent { Written::NOTHING } else { outputs.written() };
         let failed = match &finished {
             Ok(finished) => exit_failure(finished),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
