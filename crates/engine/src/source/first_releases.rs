@@ -20,12 +20,12 @@ pub(super) struct FirstReleases {
 impl FirstReleases {
     /// Records that modules of these addons may have other addons now.
     pub(super) fn changed<'a>(&mut self, addons: impl Iterator<Item = &'a RegisteredAddon>) {
-        self.changed.extend(addons.filter_map(in_namespace));
+        self.changed.extend(addons.filter_map(guest_module));
     }
 }
 
 /// Returns the module of an addon behind the namespace of its configuration, if that is of one.
-pub(super) fn in_namespace(addon: &RegisteredAddon) -> Option<(Arc<str>, ModuleName)> {
+pub(super) fn guest_module(addon: &RegisteredAddon) -> Option<(Arc<str>, ModuleName)> {
     let SourceKey { kind, namespace, .. } = &addon.source;
     (*kind == SourceKind::Namespaced).then(|| (Arc::clone(namespace), addon.bundle.name.clone()))
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::first_releases::in_namespace;
+use super::first_releases::guest_module;
 use super::registration::Change;
 use super::sources::Sources;
 use crate::addon::{RegisteredAddon, SourceKind};
@@ -20,7 +20,7 @@ impl Sources {
     pub(crate) fn unreleased(&self) -> impl Iterator<Item = (Arc<str>, ModuleName)> {
         // Who looks after no sources writes no registry.
         let is_written = self.config.source_workers > 0;
-        let modules: BTreeSet<_> = self.registration.iter().filter_map(in_namespace).collect();
+        let modules: BTreeSet<_> = self.registration.iter().filter_map(guest_module).collect();
         let is_unreleased =
             move |(namespace, name): &(Arc<str>, ModuleName)| self.has_no_release(namespace, name);
         modules.into_iter().filter(move |_| is_written).filter(is_unreleased)
