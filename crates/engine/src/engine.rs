@@ -732,7 +732,7 @@ impl Engine {
         }
         let is_guest = task.module().is_some_and(|module| self.configuration.namespace_of(module).is_some());
         let policy = self.modules.retry_policy(&task);
-        let Some(mut task) = self.unless_given_up(task, &failure, &policy) else { return };
+        let Some(mut task) = self.unless_given_up(task, &failure, &policy, read.as_ref()) else { return };
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure, (&policy, is_guest));
         self.converges.task_failed(&mut self.cx, &task, &shown);
         let Self { queues, configuration, modules, broker, cx, .. } = self;
@@ -767,18 +767,26 @@ impl Engine {
     }
 
     /// Returns a task that failed if it is tried again. Otherwise does what its files say about that.
-    fn unless_given_up(&mut self, mut task: Task, failure: &Failure, policy: &RetryPolicy) -> Option<Task> {
+    ///
+    /// The attempt had `read` these values last.
+    fn unless_given_up(
+        &mut self,
+        mut task: Task,
+        failure: &Failure,
+        policy: &RetryPolicy,
+        read: Option<&ValuesInput>,
+    ) -> Option<Task> {
         let Some(resort) = policy.ends_after(task.head.failures.saturating_add(1)) else { return Some(task) };
         let shown = self.configuration.shown(failure).to_string();
         match (&task.kind, resort) {
             (TaskKind::ModuleRun(run), _) => {
-                let name = run.module.clone();
+                let (run, name) = (run.clone(), run.module.clone());
                 self.queues.give_up(&mut self.cx, &mut task, failure);
                 self.converges.task_failed(&mut self.cx, &task, &shown);
                 let Self { queues, configuration, modules, cx, .. } = self;
                 modules.run_failed(cx, configuration, &name, failure);
                 if resort == LastResort::Park {
-                    modules.park_runs(cx, configuration, &name, (task.head.failures, failure));
+                    modules.park_runs(cx, configuration, &run, (task.head.failures, failure), read);
                 }
                 if !task.head.queue.is_main() {
                     converge::member_ended(queues, &name, task.head.generation, None);

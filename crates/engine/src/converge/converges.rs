@@ -240,6 +240,9 @@ impl Converges {
             }
             if let ConvergeMode::Changed(others) = &mut converge.mode {
                 others.extend(modules.iter().cloned());
+            } else if trigger.is_of_people() {
+                // What fails before it must not hold it up any more.
+                task.head.trigger = trigger.of_all();
             }
             true
         });

@@ -114,6 +114,7 @@ impl Modules {
             return Some(Next::Gone);
         }
         let module = self.states.get_mut(name)?;
+        run.content = Some(spec.content);
         if lower.queues.has_stale_run(name) {
             return Some(Next::Wait(Reason::EarlierRun));
         }

@@ -264,17 +264,24 @@ impl Queues {
 
     /// Puts `task` first in its queue and records why it does not go on. What comes between two attempts goes first, also if it
     /// was queued while this one was under way.
-    pub(super) fn put_blocked(&mut self, task: Task, blocked: Blocked) {
+    pub(super) fn put_blocked(&mut self, mut task: Task, blocked: Blocked) {
         self.counts.add(&task);
         let name = task.head.queue.clone();
         let queue = self.by_name.entry(name.clone()).or_default();
-        if queue.tasks.front().is_some_and(Task::comes_between_attempts) {
-            queue.tasks.insert(1, task);
-            return self.touch(&name);
+        let between = queue.tasks.iter().position(Task::comes_between_attempts);
+        let between =
+            between.filter(|_| !task.comes_between_attempts()).and_then(|at| queue.tasks.remove(at));
+        let has_to_wait = between.is_some();
+        if between.as_ref().is_some_and(|between| between.converge().is_some()) {
+            // What somebody changed meanwhile may be what it failed of.
+            task.head.not_before = None;
         }
         queue.tasks.push_front(task);
+        between.into_iter().for_each(|between| queue.tasks.push_front(between));
         self.touch(&name);
-        self.block(&name, blocked);
+        if !has_to_wait {
+            self.block(&name, blocked);
+        }
     }
 
     fn block(&mut self, name: &QueueName, blocked: Blocked) {

@@ -187,9 +187,24 @@ impl Task {
         self.converge().is_some() || (is_member && !self.is_once())
     }
 
-    /// Returns whether it is done between two attempts of the task at the head: it may be what that lacks.
+    /// Returns whether it is done between two attempts of the task at the head: it may be what that lacks, or the end of it.
     pub(crate) fn comes_between_attempts(&self) -> bool {
-        matches!(self.kind, TaskKind::AddonsCommit)
+        match &self.kind {
+            TaskKind::AddonsCommit => true,
+            TaskKind::ConvergeModules(converge) => {
+                let is_asked_for = converge.mode != ConvergeMode::Full || self.head.trigger.is_of_people();
+                is_asked_for && matches!(converge.phase, ConvergePhase::StandBy)
+            }
+            TaskKind::DiscoverHelmReleases
+            | TaskKind::GlobalHookEnableKubernetesBindings(_)
+            | TaskKind::GlobalHookWaitKubernetesSynchronization
+            | TaskKind::HookRun(_)
+            | TaskKind::ModuleDelete(_)
+            | TaskKind::ModuleEnsureCrds(_)
+            | TaskKind::ModulePurge(_)
+            | TaskKind::ModuleRun(_)
+            | TaskKind::ParallelModuleRun(_) => false,
+        }
     }
 
     /// Returns whether it is work of the start or of the cleanup after the first converge, which no converge replaces.

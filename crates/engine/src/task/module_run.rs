@@ -16,6 +16,8 @@ pub(crate) struct ModuleRun {
     pub(crate) does_startup: bool,
     /// Its bundle is another one now.
     pub(crate) is_reload: bool,
+    /// The files of the module as this attempt found them when it began.
+    pub(crate) content: Option<u64>,
 }
 
 /// A step of a [`ModuleRun`].
@@ -53,7 +55,7 @@ pub(crate) enum RunStage {
 impl ModuleRun {
     /// Creates a run that did not begin.
     pub(crate) fn new(module: ModuleName, does_startup: bool) -> Self {
-        Self { module, stage: RunStage::Begin, does_startup, is_reload: false }
+        Self { module, stage: RunStage::Begin, does_startup, is_reload: false, content: None }
     }
 
     /// Returns the run as one that runs another bundle, if it does.

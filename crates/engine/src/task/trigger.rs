@@ -65,6 +65,49 @@ pub(crate) enum Trigger {
 }
 
 impl Trigger {
+    /// Returns whether somebody changed what is wanted: that may end what fails, and does not wait for it.
+    pub(crate) fn is_of_people(self) -> bool {
+        match self {
+            Self::AddonsChanged
+            | Self::ChartResolved
+            | Self::CommandConverge
+            | Self::ConfigMapChanged
+            | Self::ConfigMapChangedModules
+            | Self::FilesChanged
+            | Self::FilesChangedModules => true,
+            Self::AbsentResources
+            | Self::AfterAllChangedValues
+            | Self::AfterHelmChangedValues
+            | Self::CommandPurge
+            | Self::CommandResume
+            | Self::CommandRun
+            | Self::GlobalValuesChanged
+            | Self::HookChangedFlags
+            | Self::Kubernetes
+            | Self::KubernetesChangedGlobalValues
+            | Self::KubernetesChangedModuleValues
+            | Self::MaintenanceEnded
+            | Self::PostConvergeCleanup
+            | Self::ReleaseStatus
+            | Self::ReloadAllModules
+            | Self::RequirementsMet
+            | Self::Schedule
+            | Self::ScheduleChangedGlobalValues
+            | Self::ScheduleChangedModuleValues
+            | Self::Startup
+            | Self::StartupOfModules => false,
+        }
+    }
+
+    /// Returns what a converge of all modules is called that does also what a look at some of them would do.
+    pub(crate) fn of_all(self) -> Self {
+        match self {
+            Self::ConfigMapChangedModules => Self::ConfigMapChanged,
+            Self::FilesChangedModules => Self::FilesChanged,
+            other => other,
+        }
+    }
+
     /// Returns what a change of values is called that objects led to.
     pub(crate) fn of_objects(scope: &Scope) -> Self {
         match scope {

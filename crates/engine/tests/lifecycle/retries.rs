@@ -86,6 +86,44 @@ fn a_module_that_is_parked_waits_for_other_values_or_files_or_a_person() {
 }
 
 #[test]
+fn a_module_whose_values_or_files_change_while_its_last_attempt_runs_is_not_parked_for_the_old_ones() {
+    for (repair, name) in [
+        (config(200, &[("web", "x: 1")]), "values"),
+        (reread(&web(LastResort::Park).content("web", 2)), "files"),
+    ] {
+        let world = World::new(&web(LastResort::Park)).fails("web/before.sh", 3);
+        let world = &mut world.takes("web/before.sh", 500).at(5_200, repair);
+        let trace = world.run();
+        assert_eq!((runs(&trace, "web/before.sh"), phase(world, "web")), (4, "running"), "{name}: {trace}");
+    }
+}
+
+/// `slow` fails again and again, and each attempt takes three seconds; `fine` comes behind it.
+fn failing() -> World {
+    let files = files().module(10, "slow").hook("before.sh", "beforeHelm: 1").module(20, "fine");
+    World::new(&files).fails("slow/before.sh", 1_000).takes("slow/before.sh", 3_000)
+}
+
+#[test]
+fn what_somebody_changes_while_an_attempt_runs_does_not_wait_for_what_fails() {
+    let off = || config(200, &[("slowEnabled", "false")]);
+    for during in [1_000, 9_000] {
+        let mut world = failing().at(during, off());
+        let trace = world.run_until(during + 4_000);
+        assert!(trace.contains("upgrade fine"), "in an attempt: {trace}");
+        assert_eq!((phase(&world, "slow"), phase(&world, "fine")), ("disabled", "running"), "{trace}");
+        assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{:?}", world.view().queues);
+    }
+    // The same behind the first converge.
+    let mut world = failing().configured(&[("slowEnabled", "false")]).settled();
+    world.after(10, config(300, &[]));
+    let trace = world.after(500, config(301, &[("slowEnabled", "false"), ("global", "x: 1")]));
+    let trace = trace + &world.run_for(5_000);
+    assert_eq!(phase(&world, "slow"), "disabled", "{trace}");
+    assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{:?}", world.view().queues);
+}
+
+#[test]
 fn parallel_modules_do_not_wait_for_one_that_is_given_up() {
     let files = files()
         .module(10, "web")
