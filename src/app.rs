@@ -30,7 +30,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::Client;
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -45,6 +45,7 @@ use crate::http::{self, Releases};
 use crate::jq::Threads;
 use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher, WatchTiming, Written};
 use crate::load::{self, LoadOptions, Loader};
+use crate::process::memory::LongConverge;
 use crate::process::{ChrootError, Chroots};
 use crate::repository::Repositories;
 use crate::schedule::Clock;
@@ -393,7 +394,10 @@ impl Operator {
         let loader = Arc::clone(&host.loader);
         config_of_engine.election = election::config(settings);
         let lease = election::lease(around, config_of_engine.election.as_ref());
-        let adapters = Adapters { lease, webhooks, broker, ..wire(around, config, parts, host) };
+        let is_standby = matches!(settings.election.mode, config::ElectionMode::Standby);
+        let decided = is_standby.then(|| Arc::new(Notify::new()));
+        let resting = decided.clone().map(|decided| election::keep_standby_small(decided, &questions));
+        let adapters = Adapters { lease, webhooks, broker, decided, ..wire(around, config, parts, host) };
         let last_events = adapters.events.written();
         let effects = effects(adapters);
         let [values, secret_values] = user_values.first.clone();
@@ -405,7 +409,6 @@ impl Operator {
         }
         let engine = Engine::restored(config_of_engine, catalog, (&registry, &lost), pins);
         let shutdown = ending(around, &telemetry);
-        let resting = election::keep_standby_small(settings, &questions);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
         let started = vec![values, secret_values, Event::Started];
         let stopped =
@@ -449,9 +452,11 @@ pub(crate) fn wire(around: &Surroundings, config: ConfigSources, parts: Parts, h
         lease: None,
         webhooks: None,
         broker: None,
+        decided: None,
         telemetry: parts.telemetry,
         running: Running::default(),
         memory: host.memory,
+        long_converge: LongConverge::default(),
     }
 }
 

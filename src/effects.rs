@@ -16,7 +16,7 @@ use engine::{
     StoreError, StoreRequest, TestRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::broker::Broker;
 use crate::driver::{Effects, Inbox};
@@ -61,12 +61,16 @@ pub struct Adapters {
     pub webhooks: Option<Arc<Webhooks>>,
     /// Answers platforms, if they may ask.
     pub broker: Option<Arc<Broker>>,
+    /// Hears of each decision of the engine, where somebody waits for one.
+    pub decided: Option<Arc<Notify>>,
     /// Writes logs and metrics.
     pub telemetry: Arc<Telemetry>,
     /// What runs and can be cancelled.
     pub running: Running,
     /// The memory of the container, if it has a limit.
     pub memory: Option<MemoryGauge>,
+    /// Gives memory back while many modules converge.
+    pub long_converge: memory::LongConverge,
 }
 
 /// Tells the engine when memory becomes short, and when it is not short any more.
@@ -151,6 +155,9 @@ impl Effects for Adapters {
 
     fn observe_decision(&mut self, took: Duration, effects: &[Effect]) {
         self.telemetry.decided(took, effects);
+        if let Some(decided) = &self.decided {
+            decided.notify_one();
+        }
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each effect")]
@@ -219,6 +226,9 @@ impl Effects for Adapters {
             }
             Effect::UninstallRelease { run, release, target } => self.uninstall(run, release, target, inbox),
             Effect::UpgradeRelease { run, module, values, maintenance, source, target, is_recorded } => {
+                if self.long_converge.count_release() {
+                    tokio::task::spawn_blocking(memory::give_back);
+                }
                 self.upgrade(run, (module, target), values, (maintenance, source, is_recorded), inbox);
             }
             Effect::WatchChartMaps => self.repositories.watch_maps(inbox),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use engine::{Abort, ElectionConfig, ElectionMode};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::surroundings::{Outcome, Surroundings};
@@ -41,27 +42,28 @@ pub(super) fn lease(around: &Surroundings, election: Option<&ElectionConfig>) ->
     election.map(object).map(Arc::new)
 }
 
-/// How often a standby looks whether it takes more memory than it needs.
-const STANDBY_REST: Duration = Duration::from_mins(1);
+/// How long behind an event all that it makes a standby do is done.
+const SETTLED: Duration = Duration::from_millis(500);
 
 /// How much a standby takes at least, of its own and of the files of its program.
 const STANDBY_NEEDS: u64 = 16 << 20;
 
-/// Gives back what a standby does not need: code that its start, probes and scrapes ran. Ends with the engine.
-pub(super) fn keep_standby_small(settings: &Settings, questions: &Questions) -> Option<JoinHandle<()>> {
-    if !matches!(settings.election.mode, config::ElectionMode::Standby) {
-        return None;
-    }
+/// Gives back what a standby does not need each time after the engine has `decided` something: code that its start,
+/// probes, scrapes and watches ran. Ends with the engine.
+///
+/// A standby has little to do, but nearly all of its code is mapped by that: each renewal of the Lease is an event.
+pub(super) fn keep_standby_small(decided: Arc<Notify>, questions: &Questions) -> JoinHandle<()> {
     let questions = questions.clone();
-    Some(tokio::spawn(async move {
+    tokio::spawn(async move {
         loop {
-            tokio::time::sleep(STANDBY_REST).await;
+            decided.notified().await;
+            tokio::time::sleep(SETTLED).await;
             let Some(converge) = questions.converge().await else { return };
             if converge.standby_of.is_some() && memory::resident() > STANDBY_NEEDS {
                 tokio::task::spawn_blocking(memory::give_back);
             }
         }
-    }))
+    })
 }
 
 /// Ends an operator that may not act any more: what it had begun stops before it returns.

@@ -463,7 +463,7 @@ async fn a_standby_that_is_probed_and_scraped_takes_25_mib_at_most() {
     tokio::time::sleep(Duration::from_secs(5)).await;
     leads(&standby, 0.0).await;
     let mut seen = Vec::new();
-    // Each time as Prometheus and the kubelet ask, for more than two of the minutes after which it gives back.
+    // Each time as Prometheus and the kubelet ask, for many of the retry periods after which it gives back.
     for _ in 0..32 {
         standby.metric("addon_operator").await;
         seen.push(standby.kib("VmRSS:"));
