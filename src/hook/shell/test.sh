@@ -573,7 +573,23 @@ hook::run "$@"
 HOOK
   run
   ok ''
-  same status '{"one":"a-f6718f56","other":"a-f6718f56","text":"a-5f9af46e","list":"a-b6f14aff","none":"a-7c9b6140"}' "$(jq -c .status result.json)"
+  same status '{"one":"a-46634438","other":"a-46634438","text":"a-0422f0d8","list":"a-b668454b","none":"a-ef5fd30c"}' "$(jq -c .status result.json)"
+}
+
+test_a_name_with_a_hash_is_short_enough_and_does_not_begin_with_a_dash() {
+  contexts '[{"binding":"site","children":{},"object":{"metadata":{"name":"p"}},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  hook <<'HOOK'
+__on_reconcile::site() {
+  reconcile::jq '{status: {short: ("x" | hashed("p"; 10)), none: ("x" | hashed(""; 10)), dash: ("x" | hashed("cm-"; 20)),
+    alike: (["ab", "bA", "t1A", "t0b"] | map(hashed("p"; 20)) | unique | length), refused: (try ("x" | hashed("p"; 9)) catch .)}}'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  same status '{"short":"p-08f7eb87","none":"08f7eb87","dash":"cm-08f7eb87","alike":4,"refused":"hashed: max is 9, but a name with a hash has 10 characters or more"}' \
+    "$(jq -c .status result.json)"
 }
 
 test_what_a_program_says_behind_what_should_be_are_operations_on_objects() {

@@ -24,7 +24,7 @@ reconcile:
   related:
   - {name: secrets, apiVersion: v1, kind: Secret, namedBy: [spec.pullSecret.name, spec.sshKey.name, spec.providerCreds.name], jqFilter: "[.type, .data]"}
   - {name: kubeconfigs, apiVersion: v1, kind: Secret, parentAnnotation: hypershift.openshift.io/cluster, jqFilter: "[.type, .data]"}
-  - {name: pools, apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, parentAnnotation: hypershift.openshift.io/cluster, jqFilter: .metadata.name}
+  - {name: pools, apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, parentAnnotation: hypershift.openshift.io/cluster, jqFilter: "[.metadata.name, .spec.clusterName]"}
 CONFIG
 }
 
@@ -36,8 +36,9 @@ __on_reconcile::hosted-cluster() {
         | if $next then {conditions: [lacks("Deleting"; "the end of \($next.kind) \($next.metadata.name)")]}
           else {finalized: true, conditions: [lacks("Deleting"; "the end of Namespace \($space)")]} end,
           (if $pools != {} then $pools[] else $next // empty end | select(.metadata.deletionTimestamp == null) | gone)
-      elif $pause > 0 then {conditions: [condition("ReconciliationActive"; false; "Paused"; "until \($spec.pausedUntil)")],
-        requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end)}
+      elif $pause > 0 then ({conditions: (if [pauses($spec.pausedUntil)] != [] then null else [condition("ReconciliationActive"; false; "Paused"; "until \($spec.pausedUntil)"),
+          condition(if $status.ready then "Available" else empty end; true; "Paused"; "")] end), requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end)},
+        pauses($spec.pausedUntil))
       elif $wrong then {conditions: [condition("ValidConfiguration"; false; $wrong[0]; $wrong[1]), (valid | select(.type == "ReconciliationActive")),
         condition(if $status.ready then empty else "Available" end; false; $wrong[0]; $wrong[1])]}
       elif $spec.infraID and $given != $infra then {conditions: [valid, lacks("WaitingForInfrastructure"; "infraID \($infra)")]}
@@ -71,7 +72,7 @@ __on_reconcile::hosted-cluster() {
           elif $plane.ready then lacks("WaitingForInfrastructure"; "ExternalInfraCluster \($name)")
           else "HostedControlPlane \($name)" as $it | first(($plane.conditions[]? | select(.type == "Available" and .status != "True")
               | lacks(.reason; .message // $it)), lacks("WaitingForControlPlane"; $it)) end),
-          condition("Progressing"; $rolled_out | not; "AsExpected"; "")]} end'
+          condition("Progressing"; $rolled_out | not; "AsExpected"; "")]}, pauses(null) end'
 }
 
 hook::run "$@"

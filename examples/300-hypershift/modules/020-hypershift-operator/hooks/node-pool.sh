@@ -21,7 +21,7 @@ reconcile:
     kind: HostedCluster
     namedBy: [spec.clusterName]
     # What else changes in a cluster does not matter to its pools.
-    jqFilter: "[.spec.platform, (.status | [.infraID, .namespace, any(.conditions[]?; .reason == \"NamespaceTerminating\")])]"
+    jqFilter: "[.spec.platform, (.status | [.infraID, .namespace, any(.conditions[]?; .reason == \"NamespaceTerminating\"), any(.conditions[]?; .reason == \"Paused\")])]"
 CONFIG
 }
 
@@ -31,9 +31,12 @@ __on_reconcile::node-pool() {
     | "infrastructure.cluster.x-k8s.io/v1alpha4" as $infrastructure | "SimMachineTemplate" as $kind
     | def member: .metadata += {namespace: $of.namespace, labels: {"cluster.x-k8s.io/cluster-name": $of.infraID},
         annotations: {"hypershift.openshift.io/nodePool": "\($its.namespace)/\($its.name)"}};
-    if .type == "Finalize" then {finalized: true}
+    if .type == "Finalize" then [.children["MachineSet.cluster.x-k8s.io"][]? | condition("Ready"; false; "Deleting";
+        first(.status.conditions[]? | select(.reason == "Deleting") | .message) // "waits for the end of MachineSet \(.metadata.name)")]
+      | {finalized: true, conditions: (if . == [] then null else . end)}
     elif $cluster == null then {conditions: [condition("Ready"; false; "ClusterNotFound"; "no HostedCluster \($object.spec.clusterName) in \($its.namespace)")]}
     elif $of.namespace == null then {conditions: [condition("Ready"; false; "WaitingForNamespace"; "HostedCluster \($cluster.metadata.name) has none yet")]}
+    elif any($of.conditions[]?; .type == "ReconciliationActive" and .reason == "Paused") then {}
     elif any($of.conditions[]?; .reason == "NamespaceTerminating") then
       {conditions: [condition("Ready"; false; "NamespaceTerminating"; "waits for the end of Namespace \($of.namespace)")]}
     else

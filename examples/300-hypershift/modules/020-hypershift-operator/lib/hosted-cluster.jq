@@ -4,17 +4,22 @@ $object.spec as $spec | $object.status as $status | $object.metadata.name as $na
 | ($spec.infraID // $status.infraID // ($object.metadata.uid | hashed($name[0:20]; 30))) as $infra
 | $values[0].global.hypershift.releases[$spec.release.image] as $release
 | ($notes["hypershift.openshift.io/infra-id"] // "" | split(" ")) as [$given, $holder] | $notes["hypershift.openshift.io/namespace-taken-by"] as $taken
-| ($spec.pausedUntil // "false" | if . == "true" then infinite else (try fromdateiso8601 catch 0) - now end) as $pause
+# Until when, in seconds from now; null if nobody can read it.
+| ($spec.pausedUntil // "false" | if . == "true" then infinite elif . == "false" or . == "" then 0
+    else [., "\(.)T00:00:00Z" | try fromdateiso8601 catch empty] | if . == [] then null else .[0] - now end end) as $pause
 | [["pullSecret", "pull-secret"], ["sshKey", "ssh-key"], ["providerCreds", "provider-creds"] | select($spec[.[0]])] as $secrets
 | [$secrets[] | $spec[.[0]].name | select($context.related.secrets[.] == null)] as $missing
 | $context.children as $living | $living.Namespace[$space].metadata as $its
 | $living["Cluster.cluster.x-k8s.io"]["\($space)/\($infra)"] as $cluster
-| ($living["HostedControlPlane.hypershift.openshift.io"]["\($space)/\($name)"].status // {}) as $plane
-| ($living["NodePool.hypershift.openshift.io"] + $context.related.pools) as $pools
+| $living["HostedControlPlane.hypershift.openshift.io"]["\($space)/\($name)"] as $control | ($control.status // {}) as $plane
+# Whoever writes in another namespace has no pools of this cluster.
+| ($living["NodePool.hypershift.openshift.io"] + $context.related.pools
+    | with_entries(select(.value | .metadata.namespace == $home and .spec.clusterName == $name))) as $pools
 | $context.related.kubeconfigs["\($space)/admin-kubeconfig"] as $kubeconfig
 | ($cluster.status | .controlPlaneReady == true and .infrastructureReady == true) as $ready
 | ($ready and $plane.version == $release.version) as $rolled_out
 | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
+   elif $pause == null then ["UnknownTime", "pausedUntil \($spec.pausedUntil) is neither \"true\" nor a time such as 2030-01-31T00:00:00Z"]
    elif $taken then ["NamespaceInUse", "\($space) belongs to HostedCluster \($taken)"]
    elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
    elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
@@ -32,4 +37,7 @@ def rolled($done): (. // []) | if (.[0].image // "") == $spec.release.image then
     [{state: "Partial", version: $release.version, image: $spec.release.image, startedTime: (now | todate)}] + .[0:9] end
   | if $done and .[0].state == "Partial" then .[0] += {state: "Completed", completionTime: (now | todate)} else . end;
 def valid: condition("ValidConfiguration", "ReconciliationActive"; true; "AsExpected"; "");
+# The control plane is paused with its cluster, and goes on with it.
+def pauses($until): $control | select(. and .spec.pausedUntil != $until) | {operation: "MergePatch", ignoreMissingObject: true, apiVersion, kind}
+  + (.metadata | {name, namespace}) + {mergePatch: {spec: {pausedUntil: $until}}};
 def lacks($reason; $what): condition("Available"; false; $reason; "waits for \($what | ltrimstr("waits for "))");

@@ -49,6 +49,7 @@ __on_reconcile::hosted-control-plane() {
       # One version of the operator looks after one release.
       elif $operators != [] and ($operators | index($object.spec.releaseImage) | not) then
         {conditions: [condition("ReconciliationActive"; false; "ReleaseMismatch"; "the control plane operator is of \($operators[0])")]}
+      elif $object.spec.pausedUntil then {conditions: [condition("ReconciliationActive"; false; "Paused"; "until \($object.spec.pausedUntil)")]}
       elif $release == null then {conditions: [condition("Available"; false; "UnknownRelease"; $object.spec.releaseImage)]}
       else {
         # What is there stays; the first that is missing, or of another release, is made.
@@ -58,7 +59,8 @@ __on_reconcile::hosted-control-plane() {
               | .data = {"ca-bundle.crt": ([$context.related.authorities[].data["ca.crt"]] | add // "")})]
           + [$components | to_entries[] | (if .key <= ($down[0] // 4) then $release.image else .value | image end) as $image
               | select($image) | child("apps/v1"; "Deployment"; .value) | runs($image)]
-          + if $kept then [(child("v1"; "Secret"; "admin-kubeconfig")
+          # What was published stays published.
+          + if $kept or $context.children.Secret["admin-kubeconfig"] then [(child("v1"; "Secret"; "admin-kubeconfig")
               | .metadata.annotations = {"hypershift.openshift.io/cluster": $its.annotations["hypershift.openshift.io/cluster"]}
               | .stringData.kubeconfig = "apiVersion: v1\nkind: Config\nclusters: [{name: hosted, cluster: {server: https://\($host):6443}}]\n")]
             else [] end),

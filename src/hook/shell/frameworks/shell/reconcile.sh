@@ -20,11 +20,12 @@ def _text: if type == "object" then to_entries | sort_by(.key) | "{\(map("\(.key
   elif type == "array" then "[\(map(_text) | join(","))]"
   elif type == "number" then _number else tojson end;
 def hashed($prefix; $max):
-  (reduce (_text | explode[]) as $char (5381; (. * 33 + $char) % 4294967296)) as $sum
+  (reduce (_text | explode[]) as $char (5381; (. * 65599 + $char) % 4294967296)) as $sum
   | ([$sum, ($sum / 65536 | floor)] | map(. % 65536) | [.[1], .[0]]
      | map([4096, 256, 16, 1] as $weights | . as $part | [$weights[] | ($part / . | floor) % 16])
      | add | map("0123456789abcdef"[.:. + 1]) | add) as $hash
-  | $prefix[0:$max - 9] + "-" + $hash;
+  | if $max < 10 then error("hashed: max is \($max), but a name with a hash has 10 characters or more") else . end
+  | ($prefix[0:$max - 9] | rtrimstr("-")) as $start | if $start == "" then $hash else "\($start)-\($hash)" end;
 def owned: [$context.children[][]];
 def ready($kind): [$context.children[$kind] // {} | .[]] as $all
   | ($all | length) > 0 and ($all | all(
