@@ -227,6 +227,11 @@ impl Status {
         self.repositories.iter_mut().flat_map(|repository| &mut repository.addons)
     }
 
+    /// Iterates over the modules that it tells of.
+    pub(super) fn modules(&self) -> impl Iterator<Item = &ModuleName> {
+        self.addons().filter_map(|addon| Some(&addon.module.as_ref()?.name))
+    }
+
     /// Drops lines that are too many, those that are fine first, and shortens messages. The last line then says how many.
     pub(super) fn shorten(&mut self) {
         shorten(&mut self.message);
