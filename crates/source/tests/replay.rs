@@ -31,7 +31,7 @@ use shuffle::shuffle;
 fn every_input_of_the_corpora_is_survived() {
     assert!(replay("bundle", bundle::run) >= 4);
     assert!(replay("chart_index", chart_index::run) >= 5);
-    assert!(replay("git", git::run) >= 9);
+    assert!(replay("git", git::run) >= 10);
     assert!(replay("index", index::run) >= 6);
     assert!(replay("url", url::run) >= 8);
 }

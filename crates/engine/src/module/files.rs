@@ -11,6 +11,9 @@ use std::sync::Arc;
 use crate::catalog::Module;
 use crate::name::ModuleName;
 
+/// How many modules of two lists are compared at a time.
+const PART: usize = 16;
+
 /// The files that modules came with.
 #[derive(Debug, Default)]
 pub(super) struct Files {
@@ -48,40 +51,29 @@ impl Files {
     /// Replaces all files. Returns what differs.
     pub(super) fn replace(&mut self, new: Arc<Vec<Arc<Module>>>) -> FileChanges {
         let old = std::mem::replace(&mut self.modules, new);
-        let is_same = |(known, module): &(&Arc<Module>, &Arc<Module>)| Arc::ptr_eq(known, module);
-        let head = old.iter().zip(self.modules.iter()).take_while(is_same).count();
-        let (mut rest, mut new) = (old.iter().skip(head), self.modules.iter().skip(head));
-        let both = || rest.clone().rev().zip(new.clone().rev());
-        let tail = both().take_while(is_same).count();
-        let between = |modules: &[Arc<Module>]| modules.len().saturating_sub(head + tail);
-        let (most_old, most_new) = (between(&old), between(&self.modules));
+        let new = Arc::clone(&self.modules);
+        let (mut old, mut new) = (old.as_slice(), new.as_slice());
         let mut changes = FileChanges::default();
-        let mut rest = rest.by_ref().take(most_old).peekable();
-        for module in new.by_ref().take(most_new) {
-            loop {
-                let Some(known) = rest.peek() else {
-                    changes.came.push(Arc::clone(module));
-                    break;
-                };
-                if Arc::ptr_eq(known, module) {
-                    rest.next();
-                    break;
-                }
-                match place(known).cmp(&place(module)) {
-                    Ordering::Less => changes.gone.extend(rest.next().cloned()),
-                    Ordering::Equal => {
-                        changes.came.push(Arc::clone(module));
-                        rest.next();
-                        break;
-                    }
-                    Ordering::Greater => {
-                        changes.came.push(Arc::clone(module));
-                        break;
-                    }
-                }
+        loop {
+            let same = shared(old, new);
+            old = old.get(same..).unwrap_or_default();
+            new = new.get(same..).unwrap_or_default();
+            let order = match (old.first(), new.first()) {
+                (None, None) => break,
+                (Some(known), Some(module)) => place(known).cmp(&place(module)),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+            };
+            if order == Ordering::Less {
+                changes.gone.extend(old.first().cloned());
+            } else {
+                changes.came.extend(new.first().cloned());
+                new = new.get(1..).unwrap_or_default();
+            }
+            if order != Ordering::Greater {
+                old = old.get(1..).unwrap_or_default();
             }
         }
-        changes.gone.extend(rest.cloned());
         if !changes.gone.is_empty() {
             // One that runs at another place is not gone.
             let came: BTreeSet<&ModuleName> = changes.came.iter().map(|module| &module.name).collect();
@@ -216,6 +208,18 @@ impl Files {
     pub(super) fn looked_at(&self) -> usize {
         self.looked_at.get()
     }
+}
+
+/// Returns how many modules two lists begin with that are the same.
+fn shared(one: &[Arc<Module>], other: &[Arc<Module>]) -> usize {
+    // Parts are compared to their ends, which a processor does for several modules at a time.
+    let is_same = |one: &[Arc<Module>], other: &[Arc<Module>]| {
+        one.iter().zip(other).fold(true, |is_same, (one, other)| is_same & Arc::ptr_eq(one, other))
+    };
+    let parts = one.chunks_exact(PART).zip(other.chunks_exact(PART));
+    let count = parts.take_while(|(one, other)| is_same(one, other)).count() * PART;
+    let rest = one.iter().zip(other).skip(count);
+    count + rest.take_while(|(one, other)| Arc::ptr_eq(one, other)).count()
 }
 
 fn place(module: &Module) -> (u32, &ModuleName) {

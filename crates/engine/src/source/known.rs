@@ -146,9 +146,9 @@ impl Source {
             && self.left_alone_at == self.object.as_ref().map(|object| object.generation)
     }
 
-    /// Records an object that says what is fine already as decided, unless it `is_settled` not: nothing is asked, nothing is
+    /// Records an object that says what is fine already as decided, unless what it says `is_so` not: nothing is asked, nothing is
     /// written. Returns whether it was.
-    pub(super) fn adopt(&mut self, is_settled: bool) -> bool {
+    pub(super) fn adopt(&mut self, is_so: impl FnOnce(&Status) -> bool) -> bool {
         let Some(object) = self.object.as_ref().filter(|_| self.decided.is_none()) else { return false };
         let status = &object.status;
         if matches!(status.phase, SourcePhase::Ready | SourcePhase::Failed) {
@@ -156,18 +156,21 @@ impl Source {
             self.announced.get_or_insert(status.phase);
         }
         let is_current = status.observed_generation == object.generation || object.spec.is_suspended;
-        let is_ready = status.phase == SourcePhase::Ready && is_current;
-        if is_ready && is_settled {
-            let offered = status.addons().map(|addon| addon.id.clone()).collect();
-            let status = status.without_retained();
-            let processed_at = object.processed_at.clone();
-            let generation = status.observed_generation;
-            let decided = Decided { generation, processed_at, status, offered, ..Decided::default() };
-            self.decided = Some(Arc::new(decided));
-            self.desired = Some(object.status.clone());
-            self.is_adopted = true;
+        if status.phase != SourcePhase::Ready || !is_current {
+            return false;
         }
-        is_ready && is_settled
+        let status = status.without_retained();
+        if !is_so(&status) {
+            return false;
+        }
+        let offered = object.status.addons().map(|addon| addon.id.clone()).collect();
+        let processed_at = object.processed_at.clone();
+        let generation = status.observed_generation;
+        let decided = Decided { generation, processed_at, status, offered, ..Decided::default() };
+        self.decided = Some(Arc::new(decided));
+        self.desired = Some(object.status.clone());
+        self.is_adopted = true;
+        true
     }
 
     /// Looks whether others changed the status that we wrote. Returns whether that is once too often, which is told once.

@@ -1,8 +1,12 @@
 //! The object of a configuration as it was seen last.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::status::{Conditions, Status};
 use crate::addon::{SourceKey, SourceSpec};
@@ -30,38 +34,65 @@ pub(super) struct SourceObject {
     pub(super) approved: String,
 }
 
+/// The parts of an object. Each is read by itself, so that what can't be read of one leaves the others alone, and what nobody
+/// asks for, such as who manages its fields, is passed over.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Document<'j> {
+    #[serde(borrow)]
+    metadata: Option<&'j RawValue>,
+    #[serde(borrow)]
+    spec: Option<&'j RawValue>,
+    #[serde(borrow)]
+    status: Option<&'j RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    deletion_timestamp: Option<IgnoredAny>,
+    finalizers: Option<Vec<String>>,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Times {
+    last_processed_time: Option<String>,
+}
+
+fn read<'j, T: Default + Deserialize<'j>>(part: &'j RawValue) -> T {
+    serde_json::from_str(part.get()).unwrap_or_default()
+}
+
 impl SourceObject {
     /// Returns the object that JSON describes.
     pub(super) fn read(key: &SourceKey, json: &[u8]) -> Self {
-        let object: Value = serde_json::from_slice(json).unwrap_or_default();
-        let metadata = object.get("metadata");
-        let field = |name| metadata.and_then(|metadata: &Value| metadata.get(name));
-        let (status, conditions) = object.get("status").map(Status::read).unwrap_or_default();
-        let finalizers = field("finalizers").and_then(Value::as_array).into_iter().flatten();
-        let spec = object.get("spec").unwrap_or(&Value::Null);
-        let (spec, problem) = match SourceSpec::read(key.kind, &key.namespace, spec) {
+        let Document { metadata, spec, status } = serde_json::from_slice(json).unwrap_or_default();
+        let Metadata { uid, resource_version, generation, deletion_timestamp, finalizers, annotations } =
+            metadata.map(read).unwrap_or_default();
+        let Times { last_processed_time } = status.map(read).unwrap_or_default();
+        let (status, conditions) = status.map(Status::read).unwrap_or_default();
+        let spec: Value = spec.map(read).unwrap_or_default();
+        let (spec, problem) = match SourceSpec::read(key.kind, &key.namespace, &spec) {
             Ok(spec) => (spec, None),
-            Err(error) => (SourceSpec::read_policies(spec), Some(error.to_string())),
+            Err(error) => (SourceSpec::read_policies(&spec), Some(error.to_string())),
         };
         Self {
-            uid: field("uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            version: field("resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            generation: field("generation").and_then(Value::as_i64).unwrap_or_default(),
-            is_deleting: field("deletionTimestamp").is_some_and(|at| !at.is_null()),
-            finalizers: finalizers.filter_map(Value::as_str).map(str::to_owned).collect(),
+            uid: uid.unwrap_or_default(),
+            version: resource_version.unwrap_or_default(),
+            generation: generation.unwrap_or_default(),
+            is_deleting: deletion_timestamp.is_some(),
+            finalizers: finalizers.unwrap_or_default(),
             spec: Arc::new(spec),
             problem,
-            processed_at: object
-                .pointer("/status/lastProcessedTime")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            processed_at: last_processed_time.unwrap_or_default(),
             status,
             conditions,
-            approved: field("annotations")
-                .and_then(|all| all.get(SourceKey::APPROVED)?.as_str())
-                .unwrap_or_default()
-                .to_owned(),
+            approved: annotations.unwrap_or_default().remove(SourceKey::APPROVED).unwrap_or_default(),
         }
     }
 

@@ -49,12 +49,12 @@ impl Sources {
     pub(super) fn note_written(&mut self, cx: &Context, key: &SourceKey) {
         let now = self.config.time_of_day(cx.now);
         let Some(source) = self.known.get_mut(key) else { return };
-        if let Some((object, desired)) = source.object.as_mut().zip(source.desired.clone()) {
+        if let Some((object, mut desired)) = source.object.as_mut().zip(source.desired.clone()) {
             if object.status == desired {
                 source.is_written = true;
             } else {
-                let patch = desired.patch(&object.conditions, "", &now);
-                object.conditions = Status::read(patch.get("status").unwrap_or_default()).1;
+                let conditions = desired.conditions(&object.conditions, &now);
+                object.conditions = desired.take_conditions(conditions);
             }
             object.status = desired;
         }

@@ -184,7 +184,14 @@ impl Sources {
             self.sweep.want();
         }
         source.is_doubted |= is_approval_other && has_waiting;
-        if source.adopt(!self.unsettled.contains(key)) {
+        let registration = &self.registration;
+        // The operator may have ended between the record of what a pass led to and the status that tells of it, or its registry
+        // may be gone.
+        let is_registered = |module: &ModuleName| {
+            registration.of_module(key, module).is_some_and(RegisteredAddon::is_registered)
+        };
+        let is_settled = !self.unsettled.contains(key);
+        if source.adopt(|status| is_settled && status.modules().all(is_registered)) {
             // What it waits for may have come while nobody was there.
             source.is_doubted |= has_waiting;
             // Modules may have changed before anybody knew their configuration.

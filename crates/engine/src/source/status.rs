@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::addon::{AddonReason, Bundle, RegisteredAddon, WithheldVersion};
@@ -135,6 +135,13 @@ pub(super) struct Conditions {
     pub(super) others: Vec<Value>,
 }
 
+/// The conditions of an object, as its status has them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ConditionList {
+    conditions: Vec<Value>,
+}
+
 impl ModuleLineState {
     /// Returns whether the module does its work: it runs, or goes on as it was.
     fn is_in_force(self) -> bool {
@@ -160,36 +167,45 @@ impl Status {
     }
 
     /// Returns what the status of an object says. What can't be read counts as nothing.
-    pub(super) fn read(status: &Value) -> (Self, Conditions) {
-        let mut read: Self = serde_json::from_value(status.clone()).unwrap_or_default();
-        let mut conditions = Conditions::default();
-        for condition in status.get("conditions").and_then(Value::as_array).into_iter().flatten() {
-            let text = |key| condition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-            if text("type") == READY {
-                read.message = text("message");
-                read.is_deleting = text("reason") == DELETING;
-                conditions.ready = Some((text("status"), text("lastTransitionTime")));
-            } else if text("type") == SUSPENDED {
-                read.is_suspended = text("status") == "True";
-                conditions.suspended = Some(text("lastTransitionTime"));
-            } else {
-                conditions.others.push(condition.clone());
-            }
-        }
+    pub(super) fn read<'j>(status: impl Deserializer<'j> + Copy) -> (Self, Conditions) {
+        let mut read = Self::deserialize(status).unwrap_or_default();
+        let said = ConditionList::deserialize(status).unwrap_or_default();
+        let conditions = read.take_conditions(said.conditions);
         (read, conditions)
     }
 
-    /// Returns the merge patch that makes the status of an object this one. `processed_at` is the time of day when it was
-    /// found, not when a module changed since then; `now` counts if that is empty.
-    pub(super) fn patch(&self, conditions: &Conditions, processed_at: &str, now: &str) -> Value {
+    /// Takes in what the conditions of an object say. Returns them.
+    pub(super) fn take_conditions(&mut self, said: Vec<Value>) -> Conditions {
+        let mut conditions = Conditions::default();
+        for condition in said {
+            let text = |key| condition.get(key).and_then(Value::as_str).unwrap_or_default();
+            match text("type") {
+                READY => {
+                    text("message").clone_into(&mut self.message);
+                    self.is_deleting = text("reason") == DELETING;
+                    conditions.ready =
+                        Some((text("status").to_owned(), text("lastTransitionTime").to_owned()));
+                }
+                SUSPENDED => {
+                    self.is_suspended = text("status") == "True";
+                    conditions.suspended = Some(text("lastTransitionTime").to_owned());
+                }
+                _ => conditions.others.push(condition),
+            }
+        }
+        conditions
+    }
+
+    /// Returns the conditions of an object with this status that had others `before`.
+    pub(super) fn conditions(&self, before: &Conditions, now: &str) -> Vec<Value> {
         let is_ready = match self.phase {
             _ if self.is_deleting => "False",
             SourcePhase::Ready => "True",
             SourcePhase::Failed => "False",
             SourcePhase::None | SourcePhase::Pending => "Unknown",
         };
-        let since = conditions.ready.as_ref().filter(|(was, _)| was == is_ready).map(|(_, since)| &**since);
-        let mut all = conditions.others.clone();
+        let since = before.ready.as_ref().filter(|(was, _)| was == is_ready).map(|(_, since)| &**since);
+        let mut all = before.others.clone();
         all.push(json!({
             "type": READY,
             "status": is_ready,
@@ -205,16 +221,23 @@ impl Status {
                 "reason": SUSPENDED,
                 "message": "spec.suspend is true: nothing is fetched or changed until that is taken back",
                 "observedGeneration": self.observed_generation,
-                "lastTransitionTime": conditions.suspended.as_deref().unwrap_or(now),
+                "lastTransitionTime": before.suspended.as_deref().unwrap_or(now),
             }));
         }
+        all
+    }
+
+    /// Returns the merge patch that makes the status of an object this one. `processed_at` is the time of day when it was
+    /// found, not when a module changed since then; `now` counts if that is empty.
+    pub(super) fn patch(&self, conditions: &Conditions, processed_at: &str, now: &str) -> Value {
         let mut status = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = status.as_object_mut() {
             let time = if processed_at.is_empty() { now } else { processed_at };
             fields.insert("lastProcessedTime".to_owned(), time.into());
-            fields.insert("conditions".to_owned(), all.into());
+            fields.insert("conditions".to_owned(), self.conditions(conditions, now).into());
         }
-        json!({ "status": status })
+        // The macro would copy it once more.
+        Value::Object([("status".to_owned(), status)].into_iter().collect())
     }
 
     /// Iterates over the lines of all addons.
@@ -225,6 +248,11 @@ impl Status {
     /// Iterates over the lines of all addons for changes.
     pub(super) fn addons_mut(&mut self) -> impl Iterator<Item = &mut AddonLine> {
         self.repositories.iter_mut().flat_map(|repository| &mut repository.addons)
+    }
+
+    /// Iterates over the modules that it tells of.
+    pub(super) fn modules(&self) -> impl Iterator<Item = &ModuleName> {
+        self.addons().filter_map(|addon| Some(&addon.module.as_ref()?.name))
     }
 
     /// Drops lines that are too many, those that are fine first, and shortens messages. The last line then says how many.

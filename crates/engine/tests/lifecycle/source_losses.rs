@@ -1,6 +1,6 @@
 //! Bundles that are lost, in the cluster and on the disk, and statuses that are older than what they tell of.
 
-use engine::{Event, Failure, FailureKind, Notice, RegisteredAddon};
+use engine::{Event, Failure, FailureKind, Notice, RegisteredAddon, Registry};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
@@ -74,6 +74,37 @@ fn a_lost_bundle_that_is_found_while_the_registry_is_written_is_written_as_well(
         (vec!["web Running".to_owned()], vec!["db Running".to_owned()])
     );
     assert_eq!(world.repositories.in_secrets, [digest(1), digest(2)].into(), "{}", world.trace);
+}
+
+#[test]
+fn a_status_that_tells_of_modules_which_are_not_registered_is_not_believed() {
+    let mut world = ready();
+    world.repositories.registry = Registry::default();
+    let fetches = world.repositories.fetches;
+    restarts(&mut world);
+    let trace = world.run_for(10_000);
+    assert_eq!(world.repositories.fetches, fetches + 1, "{trace}");
+    let registered: Vec<&str> =
+        world.repositories.registry.addons.iter().map(|addon| addon.bundle.name.as_str()).collect();
+    assert_eq!((world.phase("a").as_str(), registered), ("Ready", vec!["web"]), "{trace}");
+    assert_eq!(world.states("a"), ["web Running"], "{trace}");
+    assert!(!trace.contains("uninstall"), "{trace}");
+}
+
+#[test]
+fn nothing_is_removed_when_the_operator_ends_before_it_tells_that_a_fetch_failed() {
+    // The fetch is that of the interval, so the object says `Ready` at its generation until its status is written.
+    for delay in (6_800..7_500).step_by(5) {
+        let mut world = ready();
+        world.edits("a", |spec| spec["updateInterval"] = json!("10s"));
+        world.run_for(3_000);
+        world.offers(URL, unreachable_index());
+        world.run_for(delay);
+        restarts(&mut world);
+        let trace = world.run_for(60_000);
+        assert!(!trace.contains("uninstall") && world.deployed.contains_key("web"), "{delay}: {trace}");
+        assert_eq!(world.phase("a"), "Failed", "{delay}: {trace}");
+    }
 }
 
 #[test]

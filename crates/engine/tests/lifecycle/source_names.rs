@@ -123,10 +123,29 @@ fn a_run_of_the_old_module_ends_before_its_release_is_removed() {
     assert_eq!(world.noticed(failed), 0);
 }
 
+#[test]
+fn who_lost_a_name_fails_also_if_the_operator_ends_before_that_is_told() {
+    for delay in (0..300).step_by(5) {
+        let mut world = tenant();
+        world.applies("x", &["cluster"]);
+        world.run_for(delay);
+        world.restarts();
+        world.send_in(0, config_map(200, &FLAGS));
+        let trace = world.run_for(20_000);
+        let phases = (world.phase("x"), world.phase("a/x"));
+        assert_eq!(phases, ("Ready".to_owned(), "Failed".to_owned()), "{delay}: {trace}");
+        assert_eq!(world.problems("a/x"), [CONFLICT], "{delay}");
+        assert_eq!(releases(&world), ["a-web", "base"], "{delay}: {trace}");
+    }
+}
+
+/// The seeds of lives that ended as they should not.
+const FAILED_ONCE: [u64; 1] = [100_241];
+
 /// Random edits, deletions, restarts, faults, and rights that come and go, with one name that two want.
 #[test]
 fn whatever_happens_a_name_is_that_of_the_cluster_while_it_wants_it() {
-    for seed in seeds(200) {
+    for seed in FAILED_ONCE.into_iter().chain(seeds(200)) {
         life(seed);
     }
 }

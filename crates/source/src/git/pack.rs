@@ -88,6 +88,9 @@ impl PackError {
 
 const SHORT: PackError = PackError::Damaged("it breaks off");
 
+/// One for both: which of them shows first depends on how many bytes came at once.
+const WRONG_SIZE: PackError = PackError::Damaged("an object can't be inflated to the size that it says");
+
 /// One object, or the delta that it will be made of.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -389,19 +392,17 @@ impl<R: BufRead, S: Spool> Unpacker<R, S> {
         mut digest: Option<&mut Sha1>,
     ) -> Result<u64, PackError> {
         let at = self.room(size)?;
-        let wrong = PackError::Damaged("an object does not have the size that it says");
         self.inflate.reset(true);
         let mut left = size;
         loop {
             let input = pack.inner.fill_buf()?;
             let (read, wrote) = (self.inflate.total_in(), self.inflate.total_out());
             let status = self.inflate.decompress(input, &mut self.step, FlushDecompress::None);
-            let status = status.map_err(|_| PackError::Damaged("an object can't be inflated"))?;
+            let status = status.map_err(|_| WRONG_SIZE)?;
             let read = usize::try_from(self.inflate.total_in() - read).unwrap_or_default();
             let wrote = usize::try_from(self.inflate.total_out() - wrote).unwrap_or_default();
             pack.consume(read)?;
-            let Some(rest) = left.checked_sub(wrote as u64) else { return Err(wrong) };
-            left = rest;
+            left = left.checked_sub(wrote as u64).ok_or(WRONG_SIZE)?;
             let bytes = self.step.get(..wrote).unwrap_or_default();
             if let Some(digest) = &mut digest {
                 digest.update(bytes);
@@ -414,7 +415,7 @@ impl<R: BufRead, S: Spool> Unpacker<R, S> {
             }
         }
         self.written += size;
-        if left == 0 { Ok(at) } else { Err(wrong) }
+        if left == 0 { Ok(at) } else { Err(WRONG_SIZE) }
     }
 
     /// Makes an object of a delta and its base.

@@ -8,6 +8,8 @@
 mod packs;
 mod protocol;
 
+use std::io::BufReader;
+
 use packs::{PackBuilder, commit, copy, deflated, delta, id, tree};
 use source::archive_path::{EntryError, MAX_DEPTH, MAX_ENTRIES};
 use source::git::pack::{MAX_OBJECT_BYTES, MAX_OBJECTS, MAX_UNPACKED_BYTES};
@@ -96,6 +98,28 @@ fn a_pack_that_was_changed_or_cut_anywhere_is_refused() {
         }
         let longer = [pack, b"x"].concat();
         assert!(unpack(&longer).unwrap_err().to_string().contains("something follows it"));
+    }
+}
+
+#[test]
+fn a_damaged_pack_is_refused_with_the_same_words_however_it_comes() {
+    let recorded = RECORDED.iter().flat_map(|pack| {
+        let changed = |(at, bit): (usize, u8)| {
+            let mut bytes = pack.to_vec();
+            bytes[at] ^= bit;
+            bytes
+        };
+        (0..pack.len()).flat_map(|at| [(at, 0x01), (at, 0x80)]).map(changed)
+    });
+    // Three bytes where two are said to be, and a block behind them that nobody can read.
+    let mut long = PackBuilder::default();
+    long.raw(3, 2, &[], b"\x78\x01\x00\x03\x00\xfc\xffone\x07");
+    for pack in recorded.chain([long.finish()]) {
+        let said = unpack(&pack).unwrap_err().to_string();
+        for count in [1, 7, 100] {
+            let parts = BufReader::with_capacity(count, pack.as_slice());
+            assert_eq!(Objects::unpack(parts, Vec::new()).unwrap_err().to_string(), said, "{count} at once");
+        }
     }
 }
 
@@ -210,8 +234,8 @@ fn counts_and_sizes_that_lie_are_refused_before_they_cost_anything() {
     for (code, size, says) in [
         (3, MAX_OBJECT_BYTES + 1, "more than 64 MiB"),
         (3, u64::MAX >> 4, "more than 64 MiB"),
-        (3, 2, "does not have the size"),
-        (3, 4, "does not have the size"),
+        (3, 2, "can't be inflated to the size"),
+        (3, 4, "can't be inflated to the size"),
         (0, 3, "a kind that nobody knows"),
         (5, 3, "a kind that nobody knows"),
     ] {
@@ -222,7 +246,7 @@ fn counts_and_sizes_that_lie_are_refused_before_they_cost_anything() {
     // More zeros than the size says.
     let mut pack = PackBuilder::default();
     pack.raw(3, 10, &[], &deflated(&vec![0; 30 << 20]));
-    assert!(refused(&pack).contains("does not have the size"));
+    assert!(refused(&pack).contains("can't be inflated to the size"));
 }
 
 /// Returns the objects of a commit whose tree has these entries, and the tree.
