@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::support::charts::{MAPS, World, alpha, beta, chart};
-use crate::support::kills::{Moment, killed};
+use crate::support::kills::{Moment, killed, lives};
 use crate::support::repository::Reply;
 use crate::support::server::{self, get};
 
@@ -171,19 +171,17 @@ async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>
     (struck, maps(&world, &place).await)
 }
 
-/// Kills the operator at each write that the work takes, one after the other.
+/// Kills the operator at each write that the work takes, each in a life of its own.
 async fn struck_everywhere(work: Work, moment: Moment) {
     let (_, expected) = struck(work, moment, AT_MOST * 10).await;
-    let mut writes = 0;
-    loop {
-        let (is_struck, maps) = struck(work, moment, writes + 1).await;
-        assert_eq!(maps, expected, "{work:?}, killed {moment:?} request {}", writes + 1);
-        if !is_struck {
-            break;
-        }
-        writes += 1;
-        assert!(writes < AT_MOST, "{work:?} takes more requests than expected");
-    }
+    let writes = lives(async |turn| {
+        let number = turn + 1;
+        assert!(number < AT_MOST, "{work:?} takes more requests than expected");
+        let (is_struck, maps) = struck(work, moment, number).await;
+        assert_eq!(maps, expected, "{work:?}, killed {moment:?} request {number}");
+        is_struck
+    })
+    .await;
     assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use apiserver::ApiServer;
@@ -11,14 +10,11 @@ use tempfile::TempDir;
 
 use crate::example_clusters::{CLUSTERS, World};
 use crate::support::DEADLINE;
-use crate::support::kills::{Moment, killed};
+use crate::support::kills::{Moment, killed, lives};
 use crate::support::server::get;
 
 /// How many writes a part of a life takes at most.
 const AT_MOST: usize = 200;
-
-/// How many lives are lived side by side.
-const LANES: usize = 3;
 
 /// What the operator is at when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,22 +114,13 @@ impl Beginning {
     /// Kills at each of these writes in a life of its own, to the last one that there is. Returns how many there were.
     async fn walk(&self, first: usize, step: usize) -> usize {
         // Before a write all is as it was after the one before it.
-        let next = AtomicUsize::new(0);
-        let kills = AtomicUsize::new(0);
-        let lane = async || {
-            loop {
-                let turn = next.fetch_add(1, Ordering::SeqCst);
-                let moment = if turn.is_multiple_of(2) { Moment::Before } else { Moment::After };
-                let number = first + turn / 2 * step;
-                assert!(number < AT_MOST, "{:?} takes more writes than expected", self.work);
-                if !self.struck((number, moment)).await {
-                    return;
-                }
-                kills.fetch_add(1, Ordering::SeqCst);
-            }
-        };
-        futures::future::join_all((0..LANES).map(|_| lane())).await;
-        kills.into_inner()
+        lives(async |turn| {
+            let moment = if turn.is_multiple_of(2) { Moment::Before } else { Moment::After };
+            let number = first + turn / 2 * step;
+            assert!(number < AT_MOST, "{:?} takes more writes than expected", self.work);
+            self.struck((number, moment)).await
+        })
+        .await
     }
 }
 

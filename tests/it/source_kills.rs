@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::module_sources::{SOURCES, World, phase, state};
 use crate::support::DEADLINE;
-use crate::support::kills::{Moment, killed};
+use crate::support::kills::{Moment, killed, lives};
 use crate::support::repository::Packed;
 use crate::support::server::{get, ok};
 
@@ -153,13 +153,14 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
     struck
 }
 
-/// Kills the operator at each write that the work takes, one after the other.
+/// Kills the operator at each write that the work takes, each in a life of its own.
 async fn struck_everywhere(work: Work, moment: Moment) {
-    let mut writes = 0;
-    while struck(work, moment, writes + 1).await {
-        writes += 1;
-        assert!(writes < AT_MOST, "{work:?} takes more writes than expected");
-    }
+    let writes = lives(async |turn| {
+        let number = turn + 1;
+        assert!(number < AT_MOST, "{work:?} takes more writes than expected");
+        struck(work, moment, number).await
+    })
+    .await;
     assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
 }
 
