@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::support::DEADLINE;
 use crate::support::control_group::ControlGroup;
+use crate::support::pause::pause_thread;
 use crate::support::program::{Running, Workspace, hook};
 
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
@@ -95,6 +96,6 @@ fn in_a_delegated_control_group_each_limit_holds_and_the_failure_says_which_was_
     };
     while left() > 0 {
         assert!(begun.elapsed() < DEADLINE, "{} hooks have left processes behind", left());
-        std::thread::yield_now();
+        pause_thread();
     }
 }

@@ -9,6 +9,8 @@ use engine::{Catalog, Config, ConfigData, ConfigObject, Effect, Engine, Event, F
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
+use crate::support::pause::pause_thread;
+
 /// Writes down the names of effects and answers those that a start needs.
 struct Recorder(Arc<Mutex<Vec<String>>>);
 
@@ -120,7 +122,7 @@ async fn slip_02_an_operator_that_hangs_is_not_alive() {
         runtime.block_on(driving)
     });
     while questions.is_alive(PATIENCE).await {
-        std::thread::yield_now();
+        pause_thread();
     }
     assert_eq!(healthz(&router).await, 500);
     // So many questions that none is taken in any more are no other.

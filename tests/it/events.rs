@@ -18,6 +18,7 @@ use tower::ServiceExt as _;
 
 use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, observed};
+use crate::support::pause::pause;
 
 /// Method and path of each request to an API server.
 #[derive(Clone, Default)]
@@ -127,7 +128,7 @@ async fn reasons(client: &Client, namespace: &str, count: usize) -> Vec<String> 
             return reasons;
         }
         assert!(begun.elapsed() < DEADLINE, "{} of {count} Events came", list.items.len());
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 

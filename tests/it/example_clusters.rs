@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::support::DEADLINE;
 use crate::support::files::{copy, root};
 use crate::support::in_process::Cluster;
+use crate::support::pause::pause;
 use crate::support::program::get as http_get;
 use crate::support::server::{get, ok};
 
@@ -109,7 +110,7 @@ impl World {
             }
             [plural, name] => (Api::all_with(client, &of(plural)), name),
             // A list has no name to watch.
-            _ => return tokio::task::yield_now().await,
+            _ => return pause().await,
         };
         let is_other = |object: Option<&DynamicObject>| {
             let version = object.and_then(|object| object.metadata.resource_version.as_deref());
@@ -335,6 +336,7 @@ async fn the_hooks_count_clusters_and_machines_in_metrics() {
             .filter(|line| line.contains("hosted_cluster") || line.contains("node_pool"))
             .collect();
         assert!(begun.elapsed() < DEADLINE, "{ours:#?}");
+        pause().await;
     }
     operator.stop().await;
 }
@@ -357,6 +359,7 @@ async fn without_the_kinds_of_the_cluster_api_clusters_wait_for_them_and_say_so(
             break;
         }
         assert!(begun.elapsed() < DEADLINE, "{queue}");
+        pause().await;
     }
     let stalled = |cluster: &Value| -> Option<Value> {
         let conditions = cluster["status"]["conditions"].as_array().cloned().unwrap_or_default();

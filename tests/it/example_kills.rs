@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use crate::example_clusters::{CLUSTERS, World};
 use crate::support::DEADLINE;
 use crate::support::kills::{Moment, killed, lives};
+use crate::support::pause::pause;
 use crate::support::server::get;
 
 /// How many writes a part of a life takes at most.
@@ -99,6 +100,7 @@ impl Beginning {
         let mut end = picture(world).await;
         while end != self.end {
             assert!(begun.elapsed() < DEADLINE, "{}", self.difference(&end, what));
+            pause().await;
             end = picture(world).await;
         }
     }
@@ -195,6 +197,7 @@ async fn at_rest(world: &World, port: u16) -> BTreeMap<String, Value> {
             return before;
         }
         assert!(begun.elapsed() < DEADLINE, "there is always something to do");
+        pause().await;
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::example_clusters::{CLUSTERS, World};
 use crate::support::DEADLINE;
+use crate::support::pause::pause;
 use crate::support::server::send;
 
 /// Sends a request of a person, who tries again.
@@ -18,6 +19,7 @@ async fn insist(world: &World, method: Method, path: &str, body: &Value) {
     let begun = Instant::now();
     while send(&world.cluster.server, method.clone(), path, body).await.0 >= 300 {
         assert!(begun.elapsed() < DEADLINE, "{method} {path}");
+        pause().await;
     }
 }
 

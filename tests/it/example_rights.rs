@@ -19,6 +19,7 @@ use crate::example_clusters::{CLUSTERS, EXAMPLE, POOLS, World};
 use crate::support::DEADLINE;
 use crate::support::files::copied;
 use crate::support::in_process::ask_socket;
+use crate::support::pause::pause;
 use crate::support::rights::{Request, manifests};
 use crate::support::server::get;
 
@@ -172,6 +173,7 @@ async fn what_a_copied_secret_holds_is_in_no_condition_event_or_picture() {
         .all(|event| event.reason.as_deref() != Some("ReconcileFailed"))
     {
         assert!(begun.elapsed() < DEADLINE);
+        pause().await;
     }
     world.delete("/api/v1/namespaces/clusters-demo").await;
     world.ready("demo").await;

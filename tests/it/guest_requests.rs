@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::module_sources::{World, state};
+use crate::support::pause::pause;
 use crate::support::repository::Packed;
 use crate::support::server::{self, get, ok};
 
@@ -84,7 +85,7 @@ async fn a_restart_costs_each_namespace_two_lists_of_secrets_and_its_watches() {
         let mut is_running = false;
         while !is_running {
             is_running = get(&world.cluster.server, &path).await.is_some_and(|it| state(&it) == "Running");
-            tokio::task::yield_now().await;
+            pause().await;
         }
     }
     assert_eq!(operator.stop().await, Outcome::Done);

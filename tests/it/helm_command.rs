@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::support::DEADLINE;
 use crate::support::files::write;
+use crate::support::pause::pause;
 use crate::support::release::{NAMESPACE, ReleaseFixture, encoded, record_secret, says, secrets};
 
 /// A directory with a script that stands for `helm`, and what it was started with.
@@ -85,7 +86,7 @@ const PLAIN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-map}\
 /// Writes what an upgrade by `helm` leaves, as soon as the script waits for it, and lets the script end.
 async fn upgraded_outside(world: &ReleaseFixture, script: &Script, version: u32, status: Status) {
     while !script.path("waiting").exists() {
-        tokio::task::yield_now().await;
+        pause().await;
     }
     fs::remove_file(script.path("waiting")).unwrap();
     let metadata = json!({
@@ -233,7 +234,7 @@ async fn the_end_of_the_operator_ends_the_program_and_all_that_it_started() {
     let (end, ended) = oneshot::channel();
     let ending = async {
         while !script.path("waiting").exists() {
-            tokio::task::yield_now().await;
+            pause().await;
         }
         end.send(()).unwrap();
     };

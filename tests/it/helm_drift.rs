@@ -11,6 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::support::pause::pause;
 use crate::support::release::{
     EXTRA, NAMESPACE, ReleaseFixture, decoded, edit, encoded, files, record_secret, secrets, watched,
 };
@@ -131,7 +132,7 @@ async fn who_is_at_work_on_a_release_is_left_to_it() {
     roll_back(&world, 1, 3, "pending-rollback").await;
     let looked = async {
         while !world.requests().iter().any(|request| request.contains("labelSelector=name%3Dweb")) {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), looked).await.unwrap();

@@ -13,6 +13,7 @@ use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
 
+use crate::support::pause::pause;
 use crate::support::release::{
     CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, end_jobs, files, names, record_secret, says, watched,
 };
@@ -254,7 +255,7 @@ async fn f_a3_a_deletion_killed_before_or_after_any_request_is_finished_by_the_n
 async fn until_hit(world: &ReleaseFixture, hits: u64) {
     let wait = async {
         while world.server.faults().hits() < hits {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), wait).await.unwrap();
@@ -273,7 +274,7 @@ async fn until_watched(world: &ReleaseFixture, kinds: usize) {
                     open.insert(request.split('?').next().unwrap().to_owned());
                 }
             }
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), wait).await.unwrap();

@@ -12,6 +12,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 use tokio::sync::oneshot;
 
+use crate::support::pause::pause;
 use crate::support::release::{EXTRA, MAP, NAMESPACE, ReleaseFixture, end_jobs, says};
 
 const SPEC: &str = "spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n";
@@ -186,7 +187,7 @@ async fn a_hook_is_waited_for_through_a_break_of_the_api_server() {
     let ended = async {
         made(client(), "prepare").await;
         while world.server.faults().hits() < 1 {
-            tokio::task::yield_now().await;
+            pause().await;
         }
         end_jobs(client(), None).await;
     };

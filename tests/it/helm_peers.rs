@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use crate::helm_hooks::cut_off;
 use crate::support::files::write;
 use crate::support::in_process::Cluster;
+use crate::support::pause::pause;
 use crate::support::release::{MAP, NAMESPACE, ReleaseFixture, end_jobs};
 use crate::support::server::get;
 
@@ -41,7 +42,7 @@ async fn a_module_is_installed_changed_left_alone_and_removed_by_helm() {
         if labels["moduleChecksum"].is_string() && labels["status"] == "deployed" {
             return labels;
         }
-        tokio::task::yield_now().await;
+        pause().await;
     };
     marked(1).await;
     cluster.put("addon-operator", serde_json::json!({"data": {"web": "k: two"}})).await;
@@ -59,7 +60,7 @@ async fn a_module_is_installed_changed_left_alone_and_removed_by_helm() {
         .await;
     cluster.settled("shown", serde_json::Value::is_null).await;
     while get(&cluster.server, &secret(2)).await.is_some() {
-        tokio::task::yield_now().await;
+        pause().await;
     }
     assert!(get(&cluster.server, &secret(3)).await.is_none(), "a start changes nothing");
     let helm = |arguments: &[&str]| {

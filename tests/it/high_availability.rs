@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::measured::Program;
 use crate::support::outage::connected;
+use crate::support::pause::pause_thread;
 use crate::support::program::{Running, Workspace, get, hook};
 use crate::support::{DEADLINE, in_process};
 use crate::webhook_listener::{Asked, review};
@@ -111,7 +112,7 @@ impl Cluster {
         let (before, begun) = (count(), Instant::now());
         while count() == before {
             assert!(begun.elapsed() < DEADLINE, "no run of {who}; the trace is {:?}", self.trace());
-            std::thread::yield_now();
+            pause_thread();
         }
     }
 

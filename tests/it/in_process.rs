@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::support::in_process::{Cluster, ask_socket, observed};
+use crate::support::pause::pause;
 use crate::support::program::get;
 use crate::support::server::{self, until};
 
@@ -63,7 +64,7 @@ async fn while_the_api_server_is_away_nothing_is_lost() {
     world.maps().delete("one", &DeleteParams::default()).await.unwrap();
     world.put("addon-operator", json!({"data": {"webEnabled": "true", "web": "text: second"}})).await;
     while faults.hits() < 4 {
-        tokio::task::yield_now().await;
+        pause().await;
     }
     faults.clear();
     world.settled("seen", |map| map["data"]["names"] == "three two").await;
@@ -79,7 +80,7 @@ async fn an_api_server_that_is_away_at_the_start_is_waited_for() {
     world.server.faults().add(FaultPlan::on(Method::GET, "*").times(2).cut());
     let operator = world.start(&[]).await;
     while world.server.faults().hits() < 2 {
-        tokio::task::yield_now().await;
+        pause().await;
     }
     world.settled("seen", |map| map["data"]["names"] == "one").await;
     assert_eq!(operator.stop().await, Outcome::Done);

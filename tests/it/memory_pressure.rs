@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::support::DEADLINE;
 use crate::support::control_group::ControlGroup;
+use crate::support::pause::pause_thread;
 use crate::support::program::{Running, Workspace, hook};
 
 const LIMIT: u64 = 512 << 20;
@@ -133,6 +134,7 @@ fn f_h6_with_memory_close_to_its_limit_hooks_run_one_at_a_time_and_the_release_i
     // Behind a moment at which one runs at most, all are decided while memory is short: those of the first turn, too.
     while world.ask(&["queue", "list"]).1.matches("run first task").count() > 1 {
         assert!(begun.elapsed() < DEADLINE, "hooks run for ever: {}", lines());
+        pause_thread();
     }
     let before = lines().lines().count();
     running.wait("hooks run one at a time");
@@ -142,7 +144,7 @@ fn f_h6_with_memory_close_to_its_limit_hooks_run_one_at_a_time_and_the_release_i
     let begun = Instant::now();
     while lines().lines().count() < before + 40 {
         assert!(begun.elapsed() < DEADLINE, "hooks do not run: {}", lines());
-        std::thread::yield_now();
+        pause_thread();
     }
     let text = lines();
     assert_eq!(most_at_once(&text, before), 1, "{before} lines, then memory was short: {text}");
@@ -156,7 +158,7 @@ fn f_h6_with_memory_close_to_its_limit_hooks_run_one_at_a_time_and_the_release_i
     let begun = Instant::now();
     while most_at_once(&lines(), before) <= 1 {
         assert!(begun.elapsed() < DEADLINE, "one at a time for ever: {}", lines());
-        std::thread::yield_now();
+        pause_thread();
     }
     assert_eq!(running.stop(), 0);
 }

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::support::DEADLINE;
 use crate::support::files::root;
 use crate::support::in_process::Cluster;
+use crate::support::pause::pause_thread;
 use crate::support::program::{get, hook};
 use crate::support::server;
 
@@ -66,6 +67,7 @@ fn wait_for(seen: &mut BTreeSet<String>, port: u16, metric: &str) {
     let begun = Instant::now();
     while !seen.contains(&format!("addon_operator_{metric}")) {
         assert!(begun.elapsed() < DEADLINE, "{metric} gets no value; with values are {seen:#?}");
+        pause_thread();
         seen.extend(with_values(&get(&port.to_string(), "/metrics")));
     }
 }
@@ -181,7 +183,7 @@ fn scraped(port: u16, are_right: impl Fn(&str) -> bool) -> String {
             return text;
         }
         assert!(begun.elapsed() < DEADLINE, "{text}");
-        std::thread::yield_now();
+        pause_thread();
     }
 }
 

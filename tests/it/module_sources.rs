@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::DEADLINE;
+use crate::support::pause::pause;
 use crate::support::program;
 use crate::support::repository::Packed;
 use crate::support::server::{self, get, ok};
@@ -266,7 +267,7 @@ async fn people_see_a_source_have_it_processed_again_and_read_no_password() {
             break event;
         }
         assert!(begun.elapsed() < DEADLINE, "the Event did not come");
-        tokio::task::yield_now().await;
+        pause().await;
     };
     assert_eq!(event["involvedObject"]["name"], "platform");
     assert_eq!((&event["reason"], &event["type"]), (&json!("SourceFailed"), &json!("Warning")));

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tower::ServiceExt as _;
 
+use crate::support::pause::pause;
 use crate::support::program::Workspace;
 use crate::support::release::{MAP, NAMESPACE, ReleaseFixture, decoded, says, secrets};
 
@@ -162,7 +163,7 @@ async fn the_end_of_the_operator_ends_a_test_and_the_record_says_so() {
     let (cancellation, request) = (Cancellation::on(ended), all());
     let ending = async {
         while !pod_is_there(&world, "slow").await {
-            tokio::task::yield_now().await;
+            pause().await;
         }
         end.send(()).unwrap();
     };
@@ -181,7 +182,7 @@ async fn a_record_that_others_write_meanwhile_keeps_what_they_wrote() {
     world.upgraded(&helm).await;
     let other = async {
         while !pod_is_there(&world, "slow").await {
-            tokio::task::yield_now().await;
+            pause().await;
         }
         assert_eq!(
             world.upgrade(&world.helm(), json!({"k": "two"})).await.unwrap().action,

@@ -8,6 +8,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::support::in_process::{Cluster, Operator};
+use crate::support::pause::pause;
 use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, settled};
 use crate::support::source_cluster::install_kinds;
@@ -355,7 +356,7 @@ async fn an_end_that_waits_for_rights_says_so_in_the_status_and_in_an_event() {
     let begun = std::time::Instant::now();
     while !is_told().await {
         assert!(begun.elapsed() < crate::support::DEADLINE, "the Event did not come");
-        tokio::task::yield_now().await;
+        pause().await;
     }
     let mut bound = bound;
     bound["metadata"].as_object_mut().unwrap().remove("resourceVersion");

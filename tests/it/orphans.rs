@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::support::DEADLINE;
+use crate::support::pause::pause_thread;
 
 use crate::support::program::{Running, Workspace, hook};
 
@@ -120,7 +121,7 @@ fn until_gone(pid: &str) {
     };
     while lives() {
         assert!(begun.elapsed() < DEADLINE, "process {pid} lives on");
-        std::thread::yield_now();
+        pause_thread();
     }
 }
 

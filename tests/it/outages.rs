@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::outage::{Outage, connected};
+use crate::support::pause::{pause, pause_thread};
 use crate::support::program::get;
 use crate::support::server::{self, crd};
 use crate::support::watching::{Fixture, config_maps};
@@ -137,7 +138,7 @@ async fn f_c1_all_watches_live_after_a_restart_of_the_api_server_and_no_change_i
     let begun = Instant::now();
     while !events(&world).contains(&"Added four".to_owned()) {
         assert!(begun.elapsed() < DEADLINE, "{:?}", events(&world));
-        tokio::task::yield_now().await;
+        pause().await;
     }
     assert_eq!(events(&world), ["Added four", "Added three", "Deleted one"], "each change once");
     server::ok(&world.server, Method::DELETE, &format!("{CRDS}/things.example.com"), &Value::Null).await;
@@ -183,7 +184,7 @@ impl Process {
         let begun = Instant::now();
         while !fs::read_to_string(kubeconfig).is_ok_and(|text| text.contains("current-context")) {
             assert!(begun.elapsed() < DEADLINE, "the API server does not start");
-            std::thread::yield_now();
+            pause_thread();
         }
         process
     }

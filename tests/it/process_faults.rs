@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::support::DEADLINE;
+use crate::support::pause::pause_thread;
 use crate::support::program::{Running, Workspace, hook};
 
 /// A schedule that is due each second.
@@ -232,7 +233,7 @@ fn ended_with_a_full_pipe(again: bool) -> Option<i32> {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        std::thread::yield_now();
+        pause_thread();
     };
     assert!(is_asked, "the hook does not flood the output");
     drop(reader);

@@ -9,6 +9,7 @@ use engine::hook::HookLimits;
 use tokio::sync::oneshot;
 
 use crate::support::DEADLINE;
+use crate::support::pause::pause_thread;
 
 fn bash(script: &str, timeout: Option<Duration>) -> Program {
     Program {
@@ -101,7 +102,7 @@ fn until_gone(pid: &str) {
     let begun = Instant::now();
     while lives(pid) {
         assert!(begun.elapsed() < DEADLINE, "process {pid} lives on");
-        std::thread::yield_now();
+        pause_thread();
     }
 }
 

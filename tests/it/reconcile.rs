@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::support::in_process::{Cluster, Operator};
+use crate::support::pause::pause;
 use crate::support::program::{Workspace, get as http_get, hook};
 use crate::support::server::{get, ok};
 
@@ -120,7 +121,7 @@ impl World {
                 return found;
             }
             assert!(begun.elapsed() < crate::support::DEADLINE, "{path} is {found:#}");
-            tokio::task::yield_now().await;
+            pause().await;
         }
     }
 
@@ -183,6 +184,7 @@ async fn a_website_that_fails_holds_up_no_other_one() {
     let begun = std::time::Instant::now();
     while !world.queue().await.contains("Website ops/broken:failures") {
         assert!(begun.elapsed() < crate::support::DEADLINE, "{}", world.queue().await);
+        pause().await;
     }
     told(&world, "broken", "ReconcileFailed", "").await;
     world.change("broken", json!({"spec": {"text": "Hello"}})).await;
@@ -222,6 +224,7 @@ async fn a_status_that_the_kind_has_no_place_for_is_told_with_what_to_do() {
     let begun = std::time::Instant::now();
     while !world.queue().await.contains("Website ops/blank:failures") {
         assert!(begun.elapsed() < crate::support::DEADLINE, "{}", world.queue().await);
+        pause().await;
     }
     // What is gone needs no status: its run is no failure, with or without the subresource.
     ok(&world.cluster.server, Method::DELETE, &format!("{SITES}/blank"), &Value::Null).await;
@@ -302,7 +305,7 @@ async fn of_a_field_that_can_not_change_it_is_said_that_recreate_helps_and_it_do
     let begun = std::time::Instant::now();
     while !get(&cluster.server, &object("configmaps", "locked")).await.is_some_and(|map| made(&map)) {
         assert!(begun.elapsed() < crate::support::DEADLINE);
-        tokio::task::yield_now().await;
+        pause().await;
     }
     operator.stop().await;
 }
@@ -349,7 +352,7 @@ async fn a_child_in_a_namespace_without_rights_is_refused_and_holds_up_no_other_
         let begun = std::time::Instant::now();
         while !get(&server, path).await.is_some_and(|found| fits(&found)) {
             assert!(begun.elapsed() < crate::support::DEADLINE, "{path}");
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     until(&object("configmaps", "allowed"), &|_| true).await;

@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::charts::{MAPS, World, alpha};
 use crate::support::in_process::{Cluster, Operator};
+use crate::support::pause::pause;
 use crate::support::repository::{Reply, digest};
 use crate::support::server::{get, ok};
 
@@ -146,7 +147,7 @@ pub(crate) async fn fetch(operator: &Operator, path: &str) -> String {
 pub(crate) async fn wait_for(operator: &Operator, path: &str, fits: impl Fn(&str) -> bool) {
     let until = async {
         while !fits(&fetch(operator, path).await) {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     let in_time = tokio::time::timeout(crate::support::DEADLINE, until).await.is_ok();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::support::in_process::{Operator, ask_socket, observed};
+use crate::support::pause::pause;
 use crate::support::program;
 use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, send, until, until_asked};
@@ -259,7 +260,7 @@ async fn a11_a13_an_update_keeps_what_is_on_both_sides_and_an_outage_costs_no_wr
     let mut asked = 0;
     while asked < 3 {
         asked += world.repository.asked().len();
-        tokio::task::yield_now().await;
+        pause().await;
     }
     assert_eq!(version(&world.object("platform").await), version(&down));
     offer(&world, "b", &[("web", "one")]);

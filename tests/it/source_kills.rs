@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::module_sources::{SOURCES, World, phase, state};
 use crate::support::DEADLINE;
 use crate::support::kills::{Moment, killed, lives};
+use crate::support::pause::pause;
 use crate::support::repository::Packed;
 use crate::support::server::{get, ok};
 
@@ -141,7 +142,7 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
             break;
         }
         assert!(begun.elapsed() < DEADLINE, "{place}: {left:?}");
-        tokio::task::yield_now().await;
+        pause().await;
     }
     operator.stop().await;
     if work == Work::Delete {

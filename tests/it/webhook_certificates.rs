@@ -20,6 +20,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::in_process::Cluster;
+use crate::support::pause::pause;
 use crate::support::program::get as get_page;
 use crate::support::server::ok;
 use crate::webhook_listener::{Asked, PATH, asked, review, started, world};
@@ -85,6 +86,7 @@ async fn shows(at: &Asked, [before, now]: [&str; 2]) {
         }
         assert_eq!(shown, der(before));
         assert!(begun.elapsed() < Duration::from_mins(1));
+        pause().await;
     }
 }
 
@@ -228,6 +230,7 @@ async fn standby_shows(certificates: Option<&CertificateFiles>, replace: impl Fn
     let begun = Instant::now();
     while shown(&standby, &certificate.ca_bundle).await != new {
         assert!(begun.elapsed() < Duration::from_mins(1), "the standby shows the old one for ever");
+        pause().await;
     }
 }
 

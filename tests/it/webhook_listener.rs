@@ -21,6 +21,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::support::in_process::{Cluster, Operator, ask_socket};
 use crate::support::measured::Program;
+use crate::support::pause::pause;
 use crate::support::program::Workspace;
 use crate::support::server::{get, ok, send, until};
 use crate::webhooks::{CONFIGURATIONS, MAPS, ON};
@@ -151,7 +152,7 @@ pub(crate) async fn asked(world: &Cluster, fits: impl Fn(&Value) -> bool) -> Ask
             return Asked { port: url.port_u16().unwrap(), trusted, own: None };
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", configured(world).await);
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 

@@ -10,6 +10,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::in_process::{Cluster, Operator};
+use crate::support::pause::pause;
 use crate::support::program::hook;
 use crate::support::server::{get, ok, send, until};
 
@@ -97,7 +98,7 @@ async fn registered(world: &Cluster, kind: &str, policy: &str) {
             return;
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "{kind}: {object}");
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 
@@ -421,6 +422,7 @@ async fn webhooks_are_asked_while_an_operator_that_was_started_again_is_not_read
     while send(&world.server, Method::POST, MAPS, &map(&format!("b{count}"), "bad")).await.0 != 403 {
         count += 1;
         assert!(begun.elapsed() < Duration::from_mins(1));
+        pause().await;
     }
     // A hook that fails has perhaps not got what its module brings.
     ok(&world.server, Method::POST, MAPS, &map("c", "broken")).await;
@@ -482,7 +484,7 @@ async fn converted_by(world: &Cluster, path: &str, strategy: &str) {
             return;
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "{definition}");
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) mod in_process;
 #[expect(dead_code, reason = "git is asked in tests of this repository only")]
 #[path = "../../../crates/source/tests/git/packs.rs"]
 pub(crate) mod packs;
+#[path = "../../it/support/pause.rs"]
+pub(crate) mod pause;
 #[expect(dead_code, reason = "the operator runs in this process here")]
 #[path = "../../it/support/program.rs"]
 pub(crate) mod program;

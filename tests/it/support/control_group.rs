@@ -39,7 +39,7 @@ impl Drop for ControlGroup {
                 let _ = fs::remove_dir(group.path());
             }
             if fs::remove_dir(&self.0).is_err() {
-                std::thread::yield_now();
+                super::pause::pause_thread();
             }
         }
     }

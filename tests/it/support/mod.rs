@@ -15,6 +15,7 @@ pub(crate) mod outage;
 #[expect(dead_code, reason = "tests of packs themselves make more of them")]
 #[path = "../../../crates/source/tests/git/packs.rs"]
 pub(crate) mod packs;
+pub(crate) mod pause;
 pub(crate) mod peer;
 pub(crate) mod program;
 pub(crate) mod registry;

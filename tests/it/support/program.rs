@@ -161,7 +161,7 @@ impl Running {
                 "no {}",
                 path.display()
             );
-            std::thread::yield_now();
+            super::pause::pause_thread();
         }
     }
 

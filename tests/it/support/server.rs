@@ -61,7 +61,7 @@ pub(crate) async fn until(what: &str, fits: impl Fn() -> bool) {
     let begun = Instant::now();
     while !fits() {
         assert!(begun.elapsed() < DEADLINE, "{what} did not come");
-        tokio::task::yield_now().await;
+        super::pause::pause().await;
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn until_asked(what: &str, fits: impl AsyncFn() -> bool) {
     let begun = Instant::now();
     while !fits().await {
         assert!(begun.elapsed() < DEADLINE, "{what} did not come");
-        tokio::task::yield_now().await;
+        super::pause::pause().await;
     }
 }
 
