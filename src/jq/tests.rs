@@ -466,44 +466,58 @@ fn what_other_threads_take_is_not_counted_against_a_filter() {
 
 #[test]
 fn values_may_nest_deeply() {
-    apart(|progress| {
-        let deep = "reduce range(50000) as $i (0; [.])";
+    fn run(text: &str) -> Result<Vec<Value>, JqError> {
         let limits = Limits { time: Some(std::time::Duration::from_secs(7)), memory: None };
-        let progress = progress.clone();
-        let run = move |text: &str| {
-            progress.step();
-            Filter::compile(text).unwrap().run_within(&Val::Null, limits)
-        };
-        assert_eq!(run(&format!("{deep} | length")).unwrap(), [json!(1)]);
+        Filter::compile(text).unwrap().run_within(&Val::Null, limits)
+    }
+    const DEEP: &str = "reduce range(50000) as $i (0; [.])";
+    apart(|progress| {
+        assert_eq!(run(&format!("{DEEP} | length")).unwrap(), [json!(1)]);
+        progress.step();
         let objects = "reduce range(50000) as $i (0; {a: .}) | length";
         assert_eq!(run(objects).unwrap(), [json!(1)]);
-        let error = run(deep).unwrap_err().to_string();
+        progress.step();
+        let error = run(DEEP).unwrap_err().to_string();
         assert_eq!(error, "the result nests deeper than 1000");
-        let several = [
-            "tojson | length",
-            "tostring | length",
-            "[..] | length",
-            "[paths] | length",
-            "[tostream] | length",
-            "walk(.) | length",
-            "flatten | length",
-            ". == . | not",
-            "([.] | unique) | length",
-            "(.. |= .) | length",
-            "error",
-            ".a",
-            "contains([[[]]])",
-            "del(.[0][0])|length",
-            "[leaf_paths] | length",
-            "@base64 | length",
-        ];
-        for what in several {
-            // Either is good; what counts is that it comes to an end.
-            drop(run(&format!("{deep} | {what}")));
+    });
+    let several = [
+        "tojson | length",
+        "tostring | length",
+        "[..] | length",
+        "[paths] | length",
+        "[tostream] | length",
+        "walk(.) | length",
+        "flatten | length",
+        ". == . | not",
+        "([.] | unique) | length",
+        "(.. |= .) | length",
+        "error",
+        ".a",
+        "contains([[[]]])",
+        "del(.[0][0])|length",
+        "[leaf_paths] | length",
+        "@base64 | length",
+    ];
+    let of_deep = several.iter().map(|what| format!("{DEEP} | {what}"));
+    let paths = [
+        "[range(50000) | \"a\"] as $p | null | setpath($p; 1) | length",
+        "[range(50000) | \"a\"] as $p | null | [path(getpath($p))] | length",
+        "[path(reduce range(50000) as $i (.; .a))] | length",
+    ];
+    let texts: std::sync::Mutex<Vec<String>> =
+        of_deep.chain(paths.map(str::to_owned)).collect::<Vec<_>>().into();
+    let next = || texts.lock().unwrap().pop();
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    // Some take all the time that they have.
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(text) = next() {
+                    // Either is good; what counts is that it comes to an end.
+                    apart(move |_| drop(run(&text)));
+                }
+            });
         }
-        drop(run("[range(50000) | \"a\"] as $p | null | setpath($p; 1) | length"));
-        drop(run("[range(50000) | \"a\"] as $p | null | [path(getpath($p))] | length"));
-        drop(run("[path(reduce range(50000) as $i (.; .a))] | length"));
     });
 }
 
