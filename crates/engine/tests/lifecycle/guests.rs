@@ -4,7 +4,7 @@ use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, Re
 use serde_json::json;
 
 use crate::build::{config as config_map, files, reread};
-use crate::random::{Random, seeds};
+use crate::random::{Random, live, seeds};
 use crate::repositories::{addon, config, sourced, sourced_with, with_id};
 use crate::world::World;
 
@@ -457,9 +457,7 @@ fn a_release_that_moved_while_the_operator_was_away_leaves_the_operators_namespa
 /// Random edits, deletions, restarts, faults, and rights that come and go, in the cluster and in two namespaces.
 #[test]
 fn whatever_happens_every_release_is_where_its_configuration_says() {
-    for seed in seeds(200) {
-        life(seed);
-    }
+    live(seeds(200), life);
 }
 
 fn life(seed: u64) {

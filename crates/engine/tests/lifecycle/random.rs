@@ -9,6 +9,7 @@
 //! 7. Values are what the last ConfigMap says.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use engine::hook::WatchEvent;
 use engine::view::RequirementView;
@@ -34,6 +35,26 @@ pub(crate) fn seeds(lives: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let from = number("LIVES_FROM").unwrap_or(0);
     from..from + number("LIVES").unwrap_or(lives)
+}
+
+/// Lives a life for each seed, on as many threads as there are processors. On one thread, the test that begins last would go on
+/// alone for long after all others have ended.
+pub(crate) fn live<S>(seeds: S, life: impl Fn(u64) + Sync)
+where
+    S: IntoIterator<Item = u64, IntoIter: Send>,
+{
+    let seeds = Mutex::new(seeds.into_iter());
+    let next = || seeds.lock().unwrap().next();
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = next() {
+                    life(seed);
+                }
+            });
+        }
+    });
 }
 
 const HOOKS: [&str; 8] = [
@@ -220,9 +241,7 @@ fn check(seed: u64) {
 fn every_life_comes_to_rest_as_its_flags_say() {
     // An optimised build lives 2,000 lives in less than two seconds; a debug build is six times slower.
     let lives = if cfg!(debug_assertions) { 400 } else { 2_000 };
-    for seed in 0..lives {
-        check(seed);
-    }
+    live(0..lives, check);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::build::Files;
 use crate::chart_world::{Offered, charted, offered};
 use crate::charts::{URL, cache, phase};
-use crate::random::{Random, seeds};
+use crate::random::{Random, live, seeds};
 use crate::repositories::digest;
 use crate::world::World;
 
@@ -298,7 +298,5 @@ fn check(seed: u64) {
 
 #[test]
 fn whatever_happens_nothing_is_synced_that_is_not_kept_and_no_pinned_package_is_lost() {
-    for seed in FAILED_ONCE.into_iter().chain(seeds(250)) {
-        check(seed);
-    }
+    live(FAILED_ONCE.into_iter().chain(seeds(250)), check);
 }

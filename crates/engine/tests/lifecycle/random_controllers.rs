@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::build::files;
 use crate::control_plane::{ControlPlane, LOST};
 use crate::controllers::sites;
-use crate::random::{Random, seeds};
+use crate::random::{Random, live, seeds};
 
 /// Seeds that showed a fault.
 const FAILED_ONCE: [u64; 6] = [1113, 3078, 4204, 5846, 7391, 10083];
@@ -252,7 +252,7 @@ impl Life {
 
 #[test]
 fn whatever_happens_objects_become_what_their_hook_says() {
-    for seed in FAILED_ONCE.into_iter().chain(seeds(300)) {
+    live(FAILED_ONCE.into_iter().chain(seeds(300)), |seed| {
         let mut life = Life::new(seed);
         // A mistake is mended by much of what comes after it, so rests are many.
         for _ in 0..5 {
@@ -272,5 +272,5 @@ fn whatever_happens_objects_become_what_their_hook_says() {
             life.plane.run_for(400);
             life.check(seed);
         }
-    }
+    });
 }

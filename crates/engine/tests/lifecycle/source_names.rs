@@ -3,7 +3,7 @@
 use engine::Notice;
 
 use crate::build::{config as config_map, files};
-use crate::random::{Random, seeds};
+use crate::random::{Random, live, seeds};
 use crate::repositories::{addon, sourced, with_id};
 use crate::world::World;
 
@@ -145,9 +145,7 @@ const FAILED_ONCE: [u64; 1] = [100_241];
 /// Random edits, deletions, restarts, faults, and rights that come and go, with one name that two want.
 #[test]
 fn whatever_happens_a_name_is_that_of_the_cluster_while_it_wants_it() {
-    for seed in FAILED_ONCE.into_iter().chain(seeds(200)) {
-        life(seed);
-    }
+    live(FAILED_ONCE.into_iter().chain(seeds(200)), life);
 }
 
 fn life(seed: u64) {

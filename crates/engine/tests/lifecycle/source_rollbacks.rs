@@ -8,7 +8,7 @@ use engine::{
 use serde_json::{Value, json};
 
 use crate::build::{config as config_map, files};
-use crate::random::{Random, seeds};
+use crate::random::{Random, live, seeds};
 use crate::repositories::{addon, broken, digest, sourced};
 use crate::world::World;
 
@@ -524,7 +524,5 @@ const FAILED_ONCE: [u64; 1] = [101_839];
 
 #[test]
 fn whatever_is_published_the_last_good_version_runs_in_the_end() {
-    for seed in FAILED_ONCE.into_iter().chain(seeds(if cfg!(debug_assertions) { 60 } else { 300 })) {
-        life(seed);
-    }
+    live(FAILED_ONCE.into_iter().chain(seeds(if cfg!(debug_assertions) { 60 } else { 300 })), life);
 }

@@ -6,7 +6,7 @@ use engine::{AddonReason, Config, Digest, Event, Failure, FailureKind, Notice, R
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
-use crate::random::{Random, seeds};
+use crate::random::{Random, live, seeds};
 use crate::repositories::{addon, broken, config, digest, sourced, sourced_with, unreachable_index, with_id};
 use crate::world::World;
 
@@ -624,9 +624,7 @@ fn a_deletion_does_not_wait_for_a_module_that_another_one_took_over() {
 /// because something could not be fetched.
 #[test]
 fn whatever_happens_every_module_is_as_its_configurations_say() {
-    for seed in seeds(200) {
-        life(seed);
-    }
+    live(seeds(200), life);
 }
 
 fn life(seed: u64) {
