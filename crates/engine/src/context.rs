@@ -23,6 +23,9 @@ pub(crate) struct Ids {
     last_task: u64,
 }
 
+/// How many effects most events lead to at most.
+const USUAL: usize = 8;
+
 /// Collects effects in order. The notices among them are redacted before the values change that they may quote.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
@@ -34,7 +37,11 @@ pub(crate) struct Out {
 impl Context {
     /// Adds an effect.
     pub(crate) fn push(&mut self, effect: Effect) {
-        self.out.effects.push(effect);
+        let effects = &mut self.out.effects;
+        if effects.capacity() == 0 {
+            effects.reserve(USUAL);
+        }
+        effects.push(effect);
     }
 
     /// Adds a notice.
