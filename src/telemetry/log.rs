@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use engine::view::escaped;
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Dispatch, Event, Level, Subscriber};
@@ -213,7 +214,7 @@ impl<S: Subscriber> Layer<S> for Lines {
         event.record(&mut record);
         let metadata = event.metadata();
         let mut text = match self.form {
-            LogType::Json => json(record, *metadata.level(), metadata.target(), self.no_time),
+            LogType::Json => json(&record, *metadata.level(), metadata.target(), self.no_time),
             LogType::Text => plain(&record, *metadata.level(), self.no_time, false),
             LogType::Color => plain(&record, *metadata.level(), self.no_time, true),
         };
@@ -270,30 +271,61 @@ impl Visit for Record {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.record_str(field, &format!("{value:?}"));
+        if field.name() == "message" {
+            self.message.clear();
+            let _ = write!(self.message, "{value:?}");
+            return;
+        }
+        let text = format!("{value:?}");
+        if field.name() == MERGED {
+            self.record_str(field, &text);
+        } else if !text.is_empty() {
+            self.put(field, Value::String(text));
+        }
     }
 }
 
 /// Returns a line with the keys of the reference operator: level, logger, msg, the fields by name, time.
-fn json(record: Record, level: Level, target: &str, no_time: bool) -> String {
-    let mut line = String::with_capacity(256);
-    let logger = target.replace("addon_operator", "addon-operator").replace("::", ".");
-    let put = |line: &mut String, key: &str, value: &Value| {
-        let _ = write!(line, "{}:{value},", Value::from(key));
-    };
-    line.push('{');
-    put(&mut line, "level", &level.as_str().to_ascii_lowercase().into());
-    put(&mut line, "logger", &logger.into());
-    put(&mut line, "msg", &record.message.into());
+fn json(record: &Record, level: Level, target: &str, no_time: bool) -> String {
+    let mut line = Vec::with_capacity(512);
+    line.extend_from_slice(b"{\"level\":");
+    write_json(&mut line, name(level));
+    line.extend_from_slice(b",\"logger\":\"");
+    for (index, part) in target.split("::").enumerate() {
+        line.extend_from_slice(if index == 0 { b"" } else { b"." });
+        let part = if part == "addon_operator" { "addon-operator" } else { part };
+        line.extend_from_slice(part.as_bytes());
+    }
+    line.extend_from_slice(b"\",\"msg\":");
+    write_json(&mut line, record.message.as_str());
     for (key, value) in &record.fields {
-        put(&mut line, key, value);
+        line.push(b',');
+        write_json(&mut line, key.as_str());
+        line.push(b':');
+        write_json(&mut line, value);
     }
     if !no_time {
-        put(&mut line, "time", &now().into());
+        line.extend_from_slice(b",\"time\":");
+        write_json(&mut line, &now());
     }
-    line.pop();
-    line.push('}');
-    readable(line)
+    line.push(b'}');
+    // The bytes are those of texts and of JSON.
+    String::from_utf8(line).map_or_else(|_| String::new(), readable)
+}
+
+fn write_json(line: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // A buffer takes all, and no key is anything but text.
+    let _ = serde_json::to_writer(line, value);
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
 }
 
 /// Returns a line without what a terminal would obey. The escapes are those of JSON, where such letters are in texts only.
@@ -353,7 +385,7 @@ mod tests {
     #[test]
     fn json_lines_have_the_keys_that_people_grep_for() {
         assert_eq!(
-            json(record(), Level::INFO, "addon_operator::telemetry", true),
+            json(&record(), Level::INFO, "addon_operator::telemetry", true),
             r#"{"level":"info","logger":"addon-operator.telemetry","msg":"task done","error":"a b","queue":"main","took":0.5}"#
         );
     }
@@ -390,7 +422,7 @@ mod tests {
             plain(&record(), Level::INFO, true, false),
             r#"INFO  printed \u001b]0;title\u0007 a="\u001b[2J" b="\u009b1m" c\u007f="x \u202ey""#
         );
-        let line = json(record(), Level::INFO, "hook", true);
+        let line = json(&record(), Level::INFO, "hook", true);
         assert!(!line.contains(|char: char| char.is_control() || char == '\u{202e}'), "{line}");
         let read: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((&read["b"], &read["c\u{7f}"]), (&fields["b"], &fields["c\u{7f}"]));
