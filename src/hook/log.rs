@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::hook::log::{Entry, Level, LineLog};
 use engine::view::Secrets;
-use engine::{HookId, RunLabels, Scope, ValuesInput};
+use engine::{Hook, HookId, RunLabels, Scope, ValuesInput};
 use serde_json::Value;
 
 use crate::process::Stream;
@@ -13,19 +13,37 @@ use crate::telemetry::log::MERGED;
 
 /// Whose lines they are.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
-    pub(super) scope: Scope,
-    pub(super) hook: String,
-    pub(super) binding_type: String,
-    pub(super) binding: String,
-    pub(super) queue: String,
-    pub(super) task: String,
-    pub(super) cause: String,
+pub(super) enum Source {
+    /// Those of a run of a hook.
+    Hook(Arc<Hook>, RunLabels),
+    /// Those of the enabled script of a module.
+    Script(Scope),
+}
+
+impl Source {
+    fn origin(&self) -> Origin {
+        match self {
+            Self::Hook(hook, labels) => Origin::of_hook(&hook.id, labels),
+            Self::Script(scope) => Origin::of_script(scope),
+        }
+    }
+}
+
+/// What is told with each line about whose it is.
+#[derive(Clone, Debug)]
+struct Origin {
+    scope: Scope,
+    hook: String,
+    binding_type: String,
+    binding: String,
+    queue: String,
+    task: String,
+    cause: String,
 }
 
 impl Origin {
     /// Returns the origin of a hook's lines.
-    pub(super) fn of_hook(id: &HookId, labels: &RunLabels) -> Self {
+    fn of_hook(id: &HookId, labels: &RunLabels) -> Self {
         Self {
             scope: id.scope.clone(),
             hook: id.name.to_string(),
@@ -38,7 +56,7 @@ impl Origin {
     }
 
     /// Returns the origin of an enabled script's lines.
-    pub(super) fn of_script(scope: &Scope) -> Self {
+    fn of_script(scope: &Scope) -> Self {
         let enabled = || "enabled".to_owned();
         Self {
             scope: scope.clone(),
@@ -100,7 +118,9 @@ pub struct LogRules {
 
 /// Receives the output of one run and writes it as log lines, an incomplete last line too.
 struct Sink {
-    origin: Origin,
+    source: Source,
+    /// What is told of it. It is made at the first output, since most runs print nothing.
+    origin: OnceCell<Origin>,
     stdout: LineLog,
     stderr: LineLog,
     /// The values that the process could print.
@@ -124,7 +144,8 @@ impl Sink {
 
     fn write(&self, stream: Stream, entries: &[Entry]) {
         for entry in entries {
-            self.origin.write(stream, entry);
+            let origin = self.origin.get_or_init(|| self.source.origin());
+            origin.write(stream, entry);
         }
     }
 }
@@ -149,13 +170,14 @@ impl Drop for Sink {
 
 /// Returns the receiver for the output of one run whose input was `values`.
 pub(super) fn sink(
-    origin: Origin,
+    source: Source,
     rules: LogRules,
     values: &ValuesInput,
 ) -> impl FnMut(Stream, &[u8]) + Send + 'static {
     let log = || LineLog::new(rules.merge_json);
     let mut sink = Sink {
-        origin,
+        source,
+        origin: OnceCell::new(),
         stdout: log(),
         stderr: log(),
         values: values.clone(),

@@ -14,7 +14,7 @@ use values::patch::Root;
 
 use super::error::ScratchError;
 use super::input::{write_config_values, write_values};
-use super::log::{LogRules, Origin, sink};
+use super::log::{LogRules, Source, sink};
 use super::output::{OutputFiles, ResponseFiles, Written};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
@@ -176,7 +176,7 @@ impl Hooks {
         if let Err(failure) = self.fence.check() {
             return (Err(failure), None);
         }
-        let sink = sink(Origin::of_hook(id, &run.labels), self.rules, &run.values);
+        let sink = sink(Source::Hook(Arc::clone(&run.hook), run.labels.clone()), self.rules, &run.values);
         let finished = program.run(cancel, sink).await;
         let root = match &run.values.module {
             Some(module) => Root::Module(module.key.to_string()),

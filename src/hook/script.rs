@@ -10,7 +10,7 @@ use values::name::safe_name;
 
 use super::error::ScratchError;
 use super::input::{write_config_values, write_values};
-use super::log::{Origin, sink};
+use super::log::{Source, sink};
 use super::output::read;
 use super::run::{Hooks, exit_failure};
 use super::run_files::{Layout, RunFiles};
@@ -66,11 +66,11 @@ impl Hooks {
             outputs: Vec::new(),
             chroot: self.chroot(run.module.name.as_str(), &run.module.path, &files),
         };
-        let origin = Origin::of_script(&Scope::Module(run.module.name.clone()));
+        let source = Source::Script(Scope::Module(run.module.name.clone()));
         if let Err(failure) = self.fence.check() {
             return (Err(failure), None);
         }
-        let finished = program.run(cancel, sink(origin, self.rules, &run.values)).await;
+        let finished = program.run(cancel, sink(source, self.rules, &run.values)).await;
         let outcome = match &finished {
             Ok(finished) => exit_failure(finished).map_or_else(|| verdict(&result, &reason), Err),
             Err(error) => Err(Failure::of(FailureKind::Files, error)),
