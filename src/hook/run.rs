@@ -151,7 +151,7 @@ impl Hooks {
             Ok(prepared) => prepared,
             Err(error) => return (Err(Failure::of(FailureKind::Files, &error)), None),
         };
-        let Prepared { files, variables, outputs } = prepared;
+        let Prepared { mut files, variables, outputs } = prepared;
         let mut environment = self.environment.clone();
         environment.extend(variables.into_iter().map(|(name, path)| (name.into(), path.into_os_string())));
         let path = PathBuf::from(&*run.hook.path);
@@ -183,14 +183,14 @@ impl Hooks {
             None => Root::Global,
         };
         let id = id.clone();
-        // Most runs write nothing: then nothing is looked at by its name.
-        let is_silent = files.are_outputs_untouched();
-        let written = if is_silent { Written::NOTHING } else { outputs.written() };
         let failed = match &finished {
             Ok(finished) => exit_failure(finished),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
         let survivors = finished.as_ref().map_or(Survivors::Some, |finished| finished.survivors);
+        // Most runs write nothing: then nothing is looked at by its name.
+        let is_silent = files.are_outputs_untouched(survivors);
+        let written = if is_silent { Written::NOTHING } else { outputs.written() };
         let is_large = is_large || written.bytes >= LARGE as u64;
         let read = move || {
             let outcome = failed.map_or_else(|| outputs.read(&root, written), Err);

@@ -105,8 +105,9 @@ impl RunDirectories {
         label: impl FnOnce() -> String,
     ) -> Result<RunFiles, ScratchError> {
         let files = |directory, label| RunFiles { all: Arc::clone(self), directory, label };
-        while let Some(directory) = self.idle(layout) {
+        while let Some(mut directory) = self.idle(layout) {
             let is_untouched = directory.is_untouched();
+            directory.is_sealed = false;
             // One that can't be used any more is removed when it is dropped.
             let files = files(directory, String::new());
             if is_untouched {
@@ -126,7 +127,7 @@ impl RunDirectories {
         make().map_err(|source| ScratchError::Make { path: path.clone(), source })?;
         let label = if self.keep { label() } else { String::new() };
         let kept = layout.names().map(|_| None).collect();
-        Ok(files(Directory { layout, path, opened: None, kept }, label))
+        Ok(files(Directory { layout, path, opened: None, kept, is_sealed: false }, label))
     }
 
     /// Returns whether something belongs to this user, is of this type, and has these rights. A directory may have got the
@@ -170,6 +171,8 @@ struct Directory {
     opened: Option<Opened>,
     /// The files of the layout that are there. Between runs inputs hold zeros, and outputs are empty.
     kept: Vec<Option<OpenFile>>,
+    /// Whether nothing was written into its outputs, and nothing lives that could do it.
+    is_sealed: bool,
 }
 
 /// A file that is used again.
@@ -217,24 +220,34 @@ fn is_settled((seconds, nanoseconds): Changed) -> bool {
 
 impl Directory {
     /// Returns whether its files are as they were left. Cleaners of /tmp remove what is old.
+    ///
+    /// Where nothing lived that could write, only such a cleaner could have done something, and that shows in the directory.
     fn is_untouched(&self) -> bool {
         let (inputs, outputs) = self.kept.split_at(self.layout.inputs.len().min(self.kept.len()));
         let is_there = |kept: &OpenFile| fstat(&*kept.file).is_ok_and(|found| found.st_nlink == 1);
         let (Ok(found), Some(opened)) = (rustix::fs::lstat(&self.path), &self.opened) else { return false };
+        let is_same = opened.changed == Some(changed(&found));
         found.st_ino == opened.inode
-            && (opened.changed == Some(changed(&found)) || inputs.iter().flatten().all(is_there))
-            && outputs.iter().flatten().all(OpenFile::is_empty)
+            && (is_same || inputs.iter().flatten().all(is_there))
+            && (is_same && self.is_sealed || outputs.iter().flatten().all(OpenFile::is_empty))
     }
 
-    /// Returns whether nothing was written into any output, and each is the file that it was.
-    fn are_outputs_untouched(&self) -> bool {
+    /// Returns whether nothing was written into any output, each is the file that it was, and nobody else may read any of it.
+    fn are_outputs_untouched(&self, all: &RunDirectories) -> bool {
         let Some(opened) = self.opened.as_ref().filter(|opened| opened.changed.is_some()) else {
             return false;
         };
-        let is_it = |found: Stat| found.st_ino == opened.inode && opened.changed == Some(changed(&found));
+        let is_it = |found: Stat| {
+            found.st_ino == opened.inode
+                && opened.changed == Some(changed(&found))
+                && all.is_private(&found, FileType::Directory, 0o700)
+        };
+        let is_empty = |found: Stat| {
+            found.st_nlink == 1 && found.st_size == 0 && all.is_private(&found, FileType::RegularFile, 0o600)
+        };
         let outputs = self.kept.get(self.layout.inputs.len()..).unwrap_or_default();
         rustix::fs::lstat(&self.path).is_ok_and(is_it)
-            && outputs.iter().all(|kept| kept.as_ref().is_some_and(OpenFile::is_empty))
+            && outputs.iter().flatten().all(|kept| fstat(&*kept.file).is_ok_and(is_empty))
     }
 
     /// Looks at what is in it, which is the directory that was `found`. Files that are there in place of kept ones are opened.
@@ -382,9 +395,12 @@ impl RunFiles {
         Ok(path)
     }
 
-    /// Returns whether nothing was written into any output, as far as that is known without a look at each name.
-    pub(super) fn are_outputs_untouched(&self) -> bool {
-        self.directory.are_outputs_untouched()
+    /// Returns whether nothing was written into any output, as far as that is known without a look at each name. Where nothing
+    /// lives any more that the run has started, they are not looked at again when it is finished.
+    pub(super) fn are_outputs_untouched(&mut self, survivors: Survivors) -> bool {
+        let is_untouched = self.directory.are_outputs_untouched(&self.all);
+        self.directory.is_sealed = is_untouched && survivors == Survivors::None;
+        is_untouched
     }
 
     /// Ends the run: nothing that was written stays. `survivors` says whether a process of the run may live.
@@ -392,12 +408,13 @@ impl RunFiles {
         if survivors == Survivors::Some || self.all.keep || self.clean(survivors).is_none() {
             return;
         }
-        let Directory { layout, path, opened, kept } = &mut self.directory;
+        let Directory { layout, path, opened, kept, is_sealed } = &mut self.directory;
         let directory = Directory {
             layout,
             path: std::mem::take(path),
             opened: opened.take(),
             kept: std::mem::take(kept),
+            is_sealed: *is_sealed,
         };
         if let Some(directory) = self.all.put(directory) {
             self.directory = directory;
@@ -436,10 +453,17 @@ impl RunFiles {
         let path = self.all.next_path();
         fs::rename(&self.directory.path, &path).ok()?;
         self.directory.path = path;
-        let found = rustix::fs::lstat(&self.directory.path).ok()?;
-        self.all.is_private(&found, FileType::Directory, 0o700).then_some(())?;
-        self.directory.look(&found)?;
-        for (index, name) in self.directory.layout.names().enumerate() {
+        let is_sealed = self.directory.is_sealed;
+        let found = if is_sealed {
+            None
+        } else {
+            let found = rustix::fs::lstat(&self.directory.path).ok()?;
+            self.all.is_private(&found, FileType::Directory, 0o700).then_some(())?;
+            self.directory.look(&found)?;
+            Some(found)
+        };
+        let all = if is_sealed { self.directory.layout.inputs.len() } else { self.directory.kept.len() };
+        for (index, name) in self.directory.layout.names().enumerate().take(all) {
             let Some(kept) = self.directory.kept.get_mut(index)?.take() else { continue };
             let longest = if index < self.directory.layout.inputs.len() { LONGEST_KEPT } else { 0 };
             if let Cleared::Kept(kept) = self.clear(kept, (name, longest), survivors)? {
@@ -447,8 +471,9 @@ impl RunFiles {
             }
         }
         let is_whole = self.directory.kept.iter().all(Option::is_some);
-        let at = Some(changed(&found)).filter(|at| is_whole && is_settled(*at));
-        self.directory.opened.as_mut()?.changed = at;
+        let opened = self.directory.opened.as_mut()?;
+        let at = found.map_or(opened.changed, |found| Some(changed(&found)).filter(|at| is_settled(*at)));
+        opened.changed = at.filter(|_| is_whole);
         Some(())
     }
 
@@ -702,6 +727,10 @@ mod tests {
                 fs::set_permissions(files.path("values.json"), fs::Permissions::from_mode(0o644)).unwrap();
                 None
             }),
+            ("an output that others can read", |files, _| {
+                fs::set_permissions(files.path("patch"), fs::Permissions::from_mode(0o644)).unwrap();
+                None
+            }),
             ("a directory that others can read", |files, _| {
                 fs::set_permissions(&files.directory.path, fs::Permissions::from_mode(0o755)).unwrap();
                 None
@@ -715,8 +744,13 @@ mod tests {
 
     #[test]
     fn a_directory_to_which_a_hook_did_something_is_not_used_again() {
-        let cases = deeds().into_iter().flat_map(|case| [(case, false), (case, true)]);
-        for ((what, deed), is_used) in cases {
+        let ends = [(false, Survivors::Perhaps), (true, Survivors::Perhaps), (true, Survivors::None)];
+        let cases = deeds().into_iter().flat_map(|case| ends.map(|end| (case, end)));
+        for ((what, deed), (is_used, survivors)) in cases {
+            if survivors == Survivors::None && what.ends_with("open") {
+                // Nobody lives who has it open.
+                continue;
+            }
             let world = World::new();
             let outside = world.parent.path().join("outside");
             fs::write(&outside, "untouched").unwrap();
@@ -725,10 +759,11 @@ mod tests {
                 files.make_old();
                 files.finish(Survivors::Perhaps);
             }
-            let files = world.begin("[]", "{\"password\": \"secret\"}");
+            let mut files = world.begin("[]", "{\"password\": \"secret\"}");
             let known = inodes(&files);
             let held = deed(&files, &outside);
-            files.finish(Survivors::Perhaps);
+            files.are_outputs_untouched(survivors);
+            files.finish(survivors);
             assert_eq!(world.directories(), 0, "{what}");
             let files = world.begin("[]", "{}");
             if let Some(mut held) = held {
@@ -743,17 +778,21 @@ mod tests {
     #[test]
     fn a_directory_is_read_only_when_something_was_made_moved_or_removed_in_it() {
         let world = World::new();
-        let files = world.begin("[]", "{}");
-        assert!(!files.are_outputs_untouched(), "it was never read");
+        let mut files = world.begin("[]", "{}");
+        assert!(!files.are_outputs_untouched(Survivors::Perhaps), "it was never read");
         files.make_old();
         files.finish(Survivors::Perhaps);
-        let files = world.begin("[]", "{}");
-        assert!(files.are_outputs_untouched());
+        let mut files = world.begin("[]", "{}");
+        assert!(files.are_outputs_untouched(Survivors::Perhaps));
         fs::write(files.path("patch"), "x").unwrap();
-        assert!(!files.are_outputs_untouched());
+        assert!(!files.are_outputs_untouched(Survivors::Perhaps));
         files.finish(Survivors::Perhaps);
-        let files = world.begin("[]", "{}");
-        assert_eq!(files.are_outputs_untouched(), world.all.is_in_memory, "on a disk it was made anew");
+        let mut files = world.begin("[]", "{}");
+        assert_eq!(
+            files.are_outputs_untouched(Survivors::Perhaps),
+            world.all.is_in_memory,
+            "on a disk it was made anew"
+        );
         files.make_old();
         files.finish(Survivors::Perhaps);
         let changes: &[fn(&RunFiles)] = &[
@@ -767,10 +806,40 @@ mod tests {
             let files = world.begin("[]", "{}");
             files.make_old();
             files.finish(Survivors::Perhaps);
-            let files = world.begin("[]", "{}");
-            assert!(files.are_outputs_untouched());
+            let mut files = world.begin("[]", "{}");
+            assert!(files.are_outputs_untouched(Survivors::Perhaps));
             change(&files);
-            assert!(!files.are_outputs_untouched());
+            assert!(!files.are_outputs_untouched(Survivors::Perhaps));
+        }
+    }
+
+    #[test]
+    fn outputs_that_nobody_can_have_written_are_looked_at_once() {
+        let ends = [Survivors::None, Survivors::Perhaps];
+        let changes: &[(&str, fn(&Path))] = &[
+            ("nothing", |_| {}),
+            ("a cleaner", |path| fs::remove_file(path.join("metrics.json")).unwrap()),
+            ("a writer", |path| fs::write(path.join("patch"), "late").unwrap()),
+        ];
+        for (survivors, (what, change)) in
+            ends.into_iter().flat_map(|end| changes.iter().map(move |it| (end, it)))
+        {
+            let world = World::new();
+            let files = world.begin("[]", "{}");
+            files.make_old();
+            files.finish(Survivors::Perhaps);
+            let mut files = world.begin("[\"secret\"]", "{}");
+            let known = inodes(&files);
+            assert!(files.are_outputs_untouched(survivors));
+            files.finish(survivors);
+            assert!(world.secrets().is_empty());
+            change(&fs::read_dir(&world.all.path).unwrap().flatten().next().unwrap().path());
+            let files = world.all.take(&LAYOUT, String::new).unwrap();
+            // Nobody lives who could be the writer.
+            let stays = *what == "nothing" || (*what == "a writer" && survivors == Survivors::None);
+            assert_eq!(files.directory.opened.is_some(), stays, "{what}, {survivors:?}");
+            assert!(!stays || inodes(&files) == known);
+            assert!(!files.directory.is_sealed, "the next run may write");
         }
     }
 
