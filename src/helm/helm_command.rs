@@ -242,7 +242,7 @@ impl HelmCommand {
         let program = Program {
             path: self.options.bin.clone(),
             args: arguments,
-            environment: self.options.environment.clone(),
+            environment: self.options.environment.clone().into(),
             timeout,
             mark: None,
             limits: HookLimits::default(),

@@ -19,7 +19,7 @@ use super::output::{OutputFiles, ResponseFiles, Written};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
 use crate::fence::Fence;
-use crate::process::{Chroot, Chroots, Exit, Finished, MetLimit, Program, Survivors};
+use crate::process::{Chroot, Chroots, Exit, Finished, MetLimit, Program, Survivors, Variables};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
@@ -65,7 +65,7 @@ static RECONCILE_LAYOUT: Layout = Layout {
 #[derive(Debug)]
 pub struct Hooks {
     pub(super) scratch: Arc<Scratch>,
-    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) environment: Variables,
     pub(super) rules: LogRules,
     pub(super) fence: Fence,
     /// What a hook may use at most that does not say so itself.
@@ -96,7 +96,7 @@ impl Hooks {
     pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, rules: LogRules) -> Self {
         Self {
             scratch,
-            environment,
+            environment: environment.into(),
             rules,
             fence: Fence::none(),
             limits: HookLimits::default(),
@@ -125,7 +125,7 @@ impl Hooks {
     /// Returns what a program of a module sees that has its files in `files`.
     pub(super) fn chroot(&self, module: &str, path: &str, files: &RunFiles) -> Option<Chroot> {
         let chroot = self.chroots.as_ref()?.of_module(module, Path::new(path));
-        let chroot = chroot.with_named_in(&self.environment);
+        let chroot = chroot.with_named_in(self.environment.iter());
         // Beside the files are those of other runs, which may be of other modules.
         let above = self.scratch.path().parent().unwrap_or(self.scratch.path());
         Some(chroot.with_alone(files.directory(), above))
@@ -153,10 +153,10 @@ impl Hooks {
         };
         let Prepared { mut files, variables, outputs } = prepared;
         let mut environment = self.environment.clone();
-        environment.extend(variables.into_iter().map(|(name, path)| (name.into(), path.into_os_string())));
+        variables.into_iter().for_each(|(name, path)| environment.set(name, path));
         let path = PathBuf::from(&*run.hook.path);
         if let Some(dir) = path.parent() {
-            environment.push(("HOOK_DIR".into(), dir.into()));
+            environment.set("HOOK_DIR", dir);
         }
         let limits = run.hook.spec.settings.limits.or(self.limits);
         let program = Program {
@@ -211,7 +211,7 @@ fn launched(mut program: Program, hook: &Hook) -> Program {
     if let Some(index) = batch_index {
         program.args = vec!["hook".into(), "run".into(), index.to_string().into()];
         let module = hook.id.scope.module().map(ToString::to_string).unwrap_or_default();
-        program.environment.push(("MODULE_NAME".into(), module.into()));
+        program.environment.set("MODULE_NAME", module);
     }
     match venv {
         Some(venv) => program.run_by_python_of(Path::new(&**venv)),

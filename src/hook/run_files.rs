@@ -9,6 +9,7 @@
 //! - A directory is removed if a process of its run lives, if there is anything in it that was not there before, and if
 //!   a file in it is of another kind, has other rights or a second name, or if anybody else has it open. Who could have
 //!   it open is not asked where nothing that was started lives.
+//! - Outputs are looked at once where nothing lives that could write since then.
 //! - What is in a directory is read only if something was made, moved or removed in it since that was done last.
 //!
 //! The files stay open here as long as they are used again. Opening them anew for each step took longer than the steps.

@@ -55,7 +55,7 @@ impl Hooks {
         };
         let Prepared { files, variables, result, reason } = prepared;
         let mut environment = self.environment.clone();
-        environment.extend(variables.into_iter().map(|(name, path)| (name.into(), path.into_os_string())));
+        variables.into_iter().for_each(|(name, path)| environment.set(name, path));
         let program = Program {
             path: PathBuf::from(&*script.path),
             args: Vec::new(),

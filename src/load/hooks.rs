@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::hash::hash;
 use super::temporary_files::is_draft;
 use crate::jq::Filter;
-use crate::process::{Chroots, Exit, Program, Stream, python};
+use crate::process::{Chroots, Exit, Program, Stream, Variables, python};
 use crate::regular_file;
 
 /// How many bytes a configuration may have.
@@ -29,7 +29,7 @@ const QUOTED: usize = 4 * 1024;
 /// Runs hooks with `--config` and caches the answers.
 #[derive(Debug)]
 pub(super) struct Configurations {
-    environment: Vec<(OsString, OsString)>,
+    environment: Variables,
     timeout: Duration,
     /// Where hooks of modules are run, if not among all files.
     chroots: Option<Chroots>,
@@ -192,6 +192,7 @@ impl Configurations {
         chroots: Option<Chroots>,
     ) -> Self {
         let at_once = Semaphore::new(2 * crate::config::processors());
+        let environment = environment.into();
         Self { environment, timeout, chroots, at_once, known: Mutex::default(), filters: Mutex::default() }
     }
 
@@ -356,7 +357,7 @@ impl Configurations {
             outputs: Vec::new(),
             chroot: self.chroots.as_ref().zip(scope.module()).and_then(|(chroots, module)| {
                 let chroot = chroots.of_module(module.as_str(), candidate.root.parent()?);
-                Some(chroot.with_named_in(&self.environment))
+                Some(chroot.with_named_in(self.environment.iter()))
             }),
         };
         if let Some(venv) = &candidate.venv {

@@ -3,7 +3,7 @@
 //! Each program has a mount namespace of its own. What is mounted for it is gone with its last process, whatever happens
 //! to the operator, and nobody else sees it. Only empty directories stay, on which it was mounted.
 
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -104,7 +104,10 @@ impl Chroot {
 
     /// Returns it with the directories of what variables of its environment name: kubeconfigs, and what bash runs first.
     #[must_use]
-    pub fn with_named_in(mut self, environment: &[(OsString, OsString)]) -> Self {
+    pub fn with_named_in<'v>(
+        mut self,
+        environment: impl IntoIterator<Item = (&'v OsStr, &'v OsStr)>,
+    ) -> Self {
         for (name, text) in environment {
             if name != "BASH_ENV" && name != "KUBECONFIG" {
                 continue;

@@ -17,11 +17,13 @@ mod limits;
 pub mod memory;
 mod memory_limit;
 mod orphans;
+mod pipes;
 pub mod python;
 mod run;
 mod spawn;
 mod streams;
 pub mod usage;
+mod variables;
 mod wait;
 mod written;
 
@@ -34,3 +36,4 @@ pub use memory_limit::MemoryLimit;
 pub use orphans::{adopt, end_all};
 pub use run::{Exit, Finished, Program, RunError, Survivors};
 pub use streams::Stream;
+pub use variables::Variables;

@@ -1,6 +1,5 @@
 //! Programs in Python that are run by the interpreter of a virtual environment beside them.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,9 +22,10 @@ impl Program {
     pub fn run_by_python_of(mut self, venv: &Path) -> Self {
         let script = std::mem::replace(&mut self.path, venv.join("bin/python3"));
         self.args.insert(0, script.into_os_string());
-        self.environment.retain(|(name, _)| name != HOME);
-        if !is_bound_to_another(venv) {
-            self.environment.push((HOME.into(), OsString::from(venv)));
+        if is_bound_to_another(venv) {
+            self.environment.remove(HOME);
+        } else {
+            self.environment.set(HOME, venv);
         }
         self
     }
@@ -52,7 +52,7 @@ mod tests {
         let program = || Program {
             path: "/hooks/a.py".into(),
             args: vec!["--config".into()],
-            environment: vec![(HOME.into(), "/elsewhere".into()), ("A".into(), "b".into())],
+            environment: vec![(HOME.into(), "/elsewhere".into()), ("A".into(), "b".into())].into(),
             timeout: None,
             mark: None,
             limits: HookLimits::default(),
@@ -63,7 +63,7 @@ mod tests {
             let made = program().run_by_python_of(dir.path());
             assert_eq!(made.path, dir.path().join("bin/python3"));
             assert_eq!(made.args, ["/hooks/a.py", "--config"]);
-            made.environment.into_iter().find(|(name, _)| name == HOME).map(|(_, home)| PathBuf::from(home))
+            made.environment.get(HOME).map(PathBuf::from)
         };
         assert_eq!(home().as_deref(), Some(dir.path()));
         fs::write(dir.path().join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();

@@ -22,8 +22,9 @@ use super::descendants::Descendants;
 use super::limit_kind::MetLimit;
 use super::limits::{AppliedLimits, PreparedLimits};
 use super::orphans::Register;
-use super::spawn::{Image, Spawned};
+use super::spawn::{Image, Printed, Spawned};
 use super::streams::{Stream, Streams};
+use super::variables::Variables;
 use super::wait;
 use super::written::Written;
 
@@ -38,7 +39,7 @@ pub struct Program {
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Its whole environment; nothing is inherited.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Variables,
     /// The time limit; `None` for no limit.
     pub timeout: Option<Duration>,
     /// The variable of the environment whose value no other run has. What the program started is known by it,
@@ -219,7 +220,7 @@ impl Program {
         }
         let (reaped, is_alone) =
             collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
-        running.streams.drain(&mut print);
+        running.streams.drain(is_alone, &mut print);
         let stderr = running.streams.stderr();
         let survivors = running.survivors(is_alone);
         let limited = match reaped.code {
@@ -243,7 +244,7 @@ impl Program {
     /// Returns the entry of the environment that no other run has.
     fn marked(&self) -> Option<Vec<u8>> {
         let mark = self.mark?;
-        let (_, value) = self.environment.iter().find(|(name, _)| name == mark)?;
+        let value = self.environment.get(mark)?;
         Some([mark.as_bytes(), b"=", value.as_bytes()].concat())
     }
 
@@ -379,7 +380,7 @@ fn command(program: &Program, limits: &PreparedLimits) -> io::Result<Command> {
     command
         .args(&program.args)
         .env_clear()
-        .envs(program.environment.iter().map(|(name, value)| (name, value)))
+        .envs(program.environment.iter())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -399,7 +400,8 @@ fn followed(mut child: Child) -> io::Result<Spawned> {
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK);
     match (pidfd, child.stdout.take(), child.stderr.take()) {
         (Ok(pidfd), Some(stdout), Some(stderr)) => {
-            Ok(Spawned { pid, pidfd, stdout: stdout.into(), stderr: stderr.into() })
+            let printed = |reader| Printed { reader, writer: None };
+            Ok(Spawned { pid, pidfd, stdout: printed(stdout.into()), stderr: printed(stderr.into()) })
         }
         (pidfd, ..) => {
             // Nobody could follow it.

@@ -14,9 +14,10 @@ use std::path::Path;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
+use super::pipes::{OutputPipe, Writer};
+use super::variables::Variables;
 use super::wait;
 
 /// How large the stack of a child is, in bytes. It makes some calls of the system on it.
@@ -28,6 +29,9 @@ static CHILD_STACK: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// What programs read who are told nothing.
 static NOTHING: OnceLock<OwnedFd> = OnceLock::new();
 
+/// How many variables of the operator itself most programs get.
+const SHARED: usize = 32;
+
 /// The last of the signals that have handlers here.
 const LAST_SIGNAL: c_int = 31;
 
@@ -36,8 +40,22 @@ pub(super) struct Spawned {
     pub(super) pid: Pid,
     /// Readable when it has ended.
     pub(super) pidfd: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) stdout: Printed,
+    pub(super) stderr: Printed,
+}
+
+/// What is printed to one of the streams of a program.
+pub(super) struct Printed {
+    /// Where it is read.
+    pub(super) reader: OwnedFd,
+    /// Where it is written, if this process holds that, too.
+    pub(super) writer: Option<Writer>,
+}
+
+impl From<OutputPipe> for Printed {
+    fn from(OutputPipe { reader, writer }: OutputPipe) -> Self {
+        Self { reader, writer: Some(writer) }
+    }
 }
 
 /// A program to start.
@@ -45,8 +63,7 @@ pub(super) struct Image<'a> {
     /// The executable, with a slash in it: it is not looked for.
     pub(super) path: &'a Path,
     pub(super) args: &'a [OsString],
-    /// Its whole environment. Of two variables with one name the last one counts.
-    pub(super) environment: &'a [(OsString, OsString)],
+    pub(super) environment: &'a Variables,
     /// What the child does before it becomes the program. It takes no memory and no lock.
     pub(super) before: Option<&'a mut dyn FnMut()>,
 }
@@ -58,22 +75,23 @@ impl Image<'_> {
     ///
     /// The error of the system, or that a text holds a zero.
     pub(super) fn spawn(self) -> io::Result<Spawned> {
-        let mut texts = Texts::default();
+        let mut texts = Texts { bytes: Vec::with_capacity(1024), begins: Vec::with_capacity(16) };
         texts.push(&[self.path.as_os_str()])?;
         for arg in self.args {
             texts.push(&[arg])?;
         }
         let args = texts.count();
-        for (index, (name, value)) in self.environment.iter().enumerate() {
-            let later = self.environment.get(index + 1..).unwrap_or_default();
-            if !later.iter().any(|(other, _)| other == name) {
-                texts.push(&[name, OsStr::new("="), value])?;
-            }
+        for (name, value) in self.environment.own() {
+            texts.push(&[name, OsStr::new("="), value])?;
         }
-        let (args, environment) = texts.pointers(args);
-        let (stdout, stdout_of_child) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_of_child) = pipe_with(PipeFlags::CLOEXEC)?;
-        let streams = [nothing()?, &stdout_of_child, &stderr_of_child].map(AsRawFd::as_raw_fd);
+        let (args, own) = texts.pointers(args);
+        let mut environment = Vec::with_capacity(own.len() + SHARED);
+        for text in self.environment.shared() {
+            environment.push(text.ok_or_else(zero)?.as_ptr());
+        }
+        environment.extend(own);
+        let (stdout, stderr) = (OutputPipe::take()?, OutputPipe::take()?);
+        let streams = [nothing()?, &stdout.writer.end, &stderr.writer.end].map(AsRawFd::as_raw_fd);
         let child = Child {
             args: args.as_ptr(),
             environment: environment.as_ptr(),
@@ -82,7 +100,7 @@ impl Image<'_> {
             error: 0,
         };
         let (pid, pidfd) = start(child)?;
-        Ok(Spawned { pid, pidfd, stdout, stderr })
+        Ok(Spawned { pid, pidfd, stdout: stdout.into(), stderr: stderr.into() })
     }
 }
 
@@ -95,8 +113,11 @@ fn nothing() -> io::Result<&'static OwnedFd> {
     Ok(NOTHING.get_or_init(|| opened))
 }
 
+fn zero() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a zero byte is in an argument or a variable")
+}
+
 /// Texts that end with a zero, one behind the other.
-#[derive(Default)]
 struct Texts {
     bytes: Vec<u8>,
     /// Where each begins.
@@ -109,10 +130,7 @@ impl Texts {
         self.begins.push(self.bytes.len());
         for part in parts {
             if part.as_bytes().contains(&0) {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "a zero byte is in an argument or a variable",
-                ));
+                return Err(zero());
             }
             self.bytes.extend_from_slice(part.as_bytes());
         }
@@ -251,12 +269,15 @@ mod tests {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let environment: Vec<(OsString, OsString)> =
             environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let environment = Variables::from(environment);
         let image = Image { path: Path::new(path), args: &args, environment: &environment, before: None };
-        let spawned = image.spawn()?;
+        let Spawned { pid, stdout, stderr, .. } = image.spawn()?;
         let mut text = String::new();
-        File::from(spawned.stdout).read_to_string(&mut text)?;
-        File::from(spawned.stderr).read_to_string(&mut text)?;
-        Ok((text, wait::reap(spawned.pid)?.code))
+        for Printed { reader, writer } in [stdout, stderr] {
+            drop(writer);
+            File::from(reader).read_to_string(&mut text)?;
+        }
+        Ok((text, wait::reap(pid)?.code))
     }
 
     #[test]
@@ -294,8 +315,9 @@ mod tests {
         std::fs::write(&path, "plain text").unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         assert_eq!(error(path.to_str().unwrap()), Some(libc::ENOEXEC));
-        let zero = ran("/bin/sh", &["a\0b"], &[]).unwrap_err();
-        assert_eq!(zero.kind(), io::ErrorKind::InvalidInput);
+        for zero in [ran("/bin/sh", &["a\0b"], &[]), ran("/bin/sh", &[], &[("A", "\0")])] {
+            assert_eq!(zero.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
     }
 
     #[test]
@@ -304,8 +326,8 @@ mod tests {
         let mut before = || {
             let _ = rustix::io::write(&write, b"here");
         };
-        let image =
-            Image { path: Path::new("/bin/true"), args: &[], environment: &[], before: Some(&mut before) };
+        let path = Path::new("/bin/true");
+        let image = Image { path, args: &[], environment: &Variables::default(), before: Some(&mut before) };
         let spawned = image.spawn().unwrap();
         drop(write);
         let mut text = String::new();

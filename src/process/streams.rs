@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+
+use super::pipes::{OutputPipe, Writer};
+use super::spawn::Printed;
 
 /// How many bytes a process may print in all before the rest is read but dropped.
 const LONGEST_OUTPUT: u64 = 64 * 1024 * 1024;
@@ -39,6 +43,8 @@ pub enum Stream {
 pub(super) struct Streams {
     stdout: Pipe,
     stderr: Pipe,
+    /// The other ends of both, as long as this process holds them.
+    writers: [Option<Writer>; 2],
     /// From when on output is waited for.
     heard_from: Instant,
     kept: Excerpt,
@@ -58,7 +64,7 @@ enum Pipe {
 impl Pipe {
     /// Has the runtime say when there is something.
     fn hear(&mut self) -> io::Result<()> {
-        *self = match std::mem::replace(self, Self::Ended) {
+        *self = match mem::replace(self, Self::Ended) {
             Self::Unheard(pipe) => {
                 rustix::io::ioctl_fionbio(&pipe, true)?;
                 Self::Heard(Receiver::from_owned_fd(pipe)?)
@@ -87,10 +93,11 @@ impl Pipe {
 }
 
 impl Streams {
-    pub(super) fn new(stdout: OwnedFd, stderr: OwnedFd) -> Self {
+    pub(super) fn new(stdout: Printed, stderr: Printed) -> Self {
         Self {
-            stdout: Pipe::Unheard(stdout),
-            stderr: Pipe::Unheard(stderr),
+            stdout: Pipe::Unheard(stdout.reader),
+            stderr: Pipe::Unheard(stderr.reader),
+            writers: [stdout.writer, stderr.writer],
             heard_from: Instant::now() + UNHEARD,
             kept: Excerpt::default(),
             printed: 0,
@@ -158,11 +165,16 @@ impl Streams {
         }
     }
 
-    /// Passes on what was printed before the process ended.
+    /// Passes on what was printed before the process ended. `is_alone` says that nothing lives that this process started: then
+    /// nobody holds the streams any more.
     ///
     /// This reads from the pipes themselves: the runtime may not know of the last bytes yet. What a child in the
     /// background prints meanwhile is not read: it may print faster than we read.
-    pub(super) fn drain(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
+    pub(super) fn drain(&mut self, is_alone: bool, print: &mut impl FnMut(Stream, &[u8])) {
+        if !is_alone {
+            // Only then is it seen whether others hold them.
+            self.writers = [None, None];
+        }
         for (stream, found) in self.waiting() {
             let pipe = self.pipe(stream);
             let waiting = match pipe.descriptor() {
@@ -184,6 +196,27 @@ impl Streams {
             if left == 0 && found.intersects(PollFlags::HUP | PollFlags::ERR) {
                 *self.pipe(stream) = Pipe::Ended;
             }
+            if left == 0 && is_alone {
+                self.give_back(stream);
+            }
+        }
+    }
+
+    /// Gives a pipe to the next program, if this process holds both ends. It was read to its end, and nobody else holds it.
+    fn give_back(&mut self, stream: Stream) {
+        let [stdout, stderr] = &mut self.writers;
+        let writer = match stream {
+            Stream::Stdout => stdout.take(),
+            Stream::Stderr => stderr.take(),
+        };
+        let Some(writer) = writer else { return };
+        let reader = match mem::replace(self.pipe(stream), Pipe::Ended) {
+            Pipe::Unheard(reader) => Some(reader),
+            Pipe::Heard(reader) => reader.into_blocking_fd().ok(),
+            Pipe::Ended => None,
+        };
+        if let Some(reader) = reader {
+            OutputPipe { reader, writer }.give_back();
         }
     }
 

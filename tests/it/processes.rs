@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use addon_operator::process::{Exit, Finished, LimitKind, MetLimit, Program, RunError, Stream, Survivors};
+use addon_operator::process::{
+    Exit, Finished, LimitKind, MetLimit, Program, RunError, Stream, Survivors, Variables,
+};
 use engine::hook::HookLimits;
 use tokio::sync::oneshot;
 
@@ -15,7 +17,7 @@ fn bash(script: &str, timeout: Option<Duration>) -> Program {
     Program {
         path: PathBuf::from("/bin/bash"),
         args: vec!["-c".into(), script.into()],
-        environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())].into(),
         timeout,
         mark: None,
         limits: HookLimits::default(),
@@ -150,7 +152,7 @@ async fn leavers_end(timeout: Option<Duration>) -> Exit {
     let (cancel, cancelled) = oneshot::channel();
     let (sender, mut printed) = tokio::sync::mpsc::unbounded_channel();
     let mut program = bash(LEAVERS, timeout);
-    program.environment.push(("RUN".into(), format!("{}-{timeout:?}", std::process::id()).into()));
+    program.environment.set("RUN", format!("{}-{timeout:?}", std::process::id()));
     program.mark = Some("RUN");
     let running = tokio::spawn(program.run(cancelled, move |_, text| {
         let _ = sender.send(String::from_utf8_lossy(text).into_owned());
@@ -217,7 +219,7 @@ async fn what_cannot_be_started_says_why() {
     let program = Program {
         path,
         args: Vec::new(),
-        environment: Vec::new(),
+        environment: Variables::default(),
         timeout: None,
         mark: None,
         limits: HookLimits::default(),
@@ -236,7 +238,7 @@ async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
         let program = Program {
             path: PathBuf::from("/bin/echo"),
             args: vec!["all of it".into()],
-            environment: Vec::new(),
+            environment: Variables::default(),
             timeout: None,
             mark: None,
             limits: HookLimits::default(),
@@ -255,7 +257,7 @@ async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
     let program = || Program {
         path: path.clone(),
         args: Vec::new(),
-        environment: Vec::new(),
+        environment: Variables::default(),
         timeout: None,
         mark: None,
         limits: HookLimits::default(),

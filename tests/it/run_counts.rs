@@ -1,5 +1,6 @@
-//! What a run of a hook costs that can be counted: threads that are woken, and reads and writes.
+//! What a run of a hook costs that can be counted: threads that are woken, reads and writes, and pipes.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -57,4 +58,23 @@ async fn a_run_of_a_hook_wakes_no_other_thread_and_reads_and_writes_little() {
     // Three inputs are written, and overwritten behind it. On a busy machine output is read as it comes, and the memory is looked at
     // more often.
     assert!(calls < u64::from(RUNS) * 30, "{calls} reads and writes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_a_hook_prints_to_the_pipes_of_the_one_before() {
+    let world = Cluster::new().await;
+    let namespace: Value = json!({"metadata": {"name": "things"}});
+    ok(&world.server, Method::POST, "/api/v1/namespaces", &namespace).await;
+    let line = "echo run >> \"$RUNS\"";
+    assert!(HOOK.contains(line));
+    world.write("global-hooks/things.sh", &HOOK.replace(line, "exec readlink /proc/self/fd/2 >> \"$RUNS\""));
+    make(&world, 0..20).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let runs = elsewhere.path().join("runs");
+    let _program = Program::start(&world, &[("RUNS", runs.to_str().unwrap())]).await;
+    ran(&runs, 20).await;
+    let text = fs::read_to_string(&runs).unwrap();
+    // Nothing lives between them that could hold the pipes. The call for its configuration had two.
+    let pipes: BTreeSet<&str> = text.lines().collect();
+    assert!(pipes.iter().all(|pipe| pipe.starts_with("pipe:")) && pipes.len() <= 4, "{pipes:?}");
 }
