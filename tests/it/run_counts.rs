@@ -71,7 +71,9 @@ async fn a_run_of_a_hook_prints_to_the_pipes_of_the_one_before() {
     make(&world, 0..20).await;
     let elsewhere = tempfile::tempdir().unwrap();
     let runs = elsewhere.path().join("runs");
-    let _program = Program::start(&world, &[("RUNS", runs.to_str().unwrap())]).await;
+    let socket = elsewhere.path().join("socket");
+    let more = [("RUNS", runs.to_str().unwrap()), ("DEBUG_UNIX_SOCKET", socket.to_str().unwrap())];
+    let _program = Program::start(&world, &more).await;
     ran(&runs, 20).await;
     let text = fs::read_to_string(&runs).unwrap();
     // Nothing lives between them that could hold the pipes. The call for its configuration had two.
