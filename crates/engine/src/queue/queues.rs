@@ -277,7 +277,9 @@ impl Queues {
             task.head.not_before = None;
         }
         queue.tasks.push_front(task);
-        between.into_iter().for_each(|between| queue.tasks.push_front(between));
+        if let Some(between) = between {
+            queue.tasks.push_front(between);
+        }
         self.touch(&name);
         if !has_to_wait {
             self.block(&name, blocked);

@@ -101,10 +101,12 @@ impl Trigger {
 
     /// Returns what a converge of all modules is called that does also what a look at some of them would do.
     pub(crate) fn of_all(self) -> Self {
-        match self {
-            Self::ConfigMapChangedModules => Self::ConfigMapChanged,
-            Self::FilesChangedModules => Self::FilesChanged,
-            other => other,
+        if self == Self::ConfigMapChangedModules {
+            Self::ConfigMapChanged
+        } else if self == Self::FilesChangedModules {
+            Self::FilesChanged
+        } else {
+            self
         }
     }
 
