@@ -281,3 +281,45 @@ fn a_problem_without_a_version_is_told_without_a_gap() {
     let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
     assert!(why.contains("nosuch: FetchingError: "), "{why}");
 }
+
+#[test]
+fn the_status_and_why_say_why_a_module_of_the_cluster_fails() {
+    let mut world = ready();
+    world.fails_releases("web", 100);
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    again(&mut world, "a", 1);
+    let module = &world.status("a")["repositories"][0]["addons"][0]["module"];
+    assert_eq!(module["state"], "Error");
+    assert!(module["message"].as_str().is_some_and(|message| !message.is_empty()), "{module}");
+    let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
+    assert!(why.contains("`addon-operator why module web` says why that fails"), "{why}");
+    // A restart knows it, and what is over is told no more.
+    world.restarts();
+    world.fails_releases("web", 0);
+    world.send_in(0, config_map(200, &[("teamWebEnabled", "true")]));
+    world.run_for(60_000);
+    let module = &world.status("a")["repositories"][0]["addons"][0]["module"];
+    assert_eq!(module, &json!({"name": "web", "state": "Registered"}));
+}
+
+#[test]
+fn versions_that_are_no_modules_are_registered() {
+    let mut world = ready();
+    let mut old = addon("web", "0.9.0", 7);
+    old.is_chosen = false;
+    world.bundle(7, "web", &[]);
+    world.offers(URL, Ok(vec![old, addon("web", "1.0.0", 1)]));
+    again(&mut world, "a", 1);
+    assert_eq!(
+        (world.states("a"), &world.status("a")["modules"]),
+        (vec!["web Registered".to_owned(), "web Running".to_owned()], &json!("1/1"))
+    );
+    let lines = &world.status("a")["repositories"][0]["addons"];
+    assert_eq!(lines[0]["module"]["message"], "version 1.0.0 is the module");
+    let version = world.version("a");
+    world.restarts();
+    world.send_in(0, config_map(200, &[("webEnabled", "true"), ("teamWebEnabled", "true")]));
+    world.run_for(20_000);
+    assert_eq!(world.version("a"), version);
+}
