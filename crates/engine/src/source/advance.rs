@@ -44,6 +44,12 @@ impl Sources {
                 Pass::Deleting(stage) => self.advance_delete(modules, cx, key, stage, answer),
                 Pass::Idle if is_deleting => Go::On(Pass::Deleting(DeletePass::default())),
                 Pass::Idle => self.begin(modules, cx, key),
+                Pass::Restoring(digests) => {
+                    if let Some(SourceAnswer::Restored(lost)) = answer {
+                        self.restored(&digests, &lost);
+                    }
+                    Go::On(Pass::Idle)
+                }
                 Pass::Finalizing => match failed(answer) {
                     Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
                     None => self.finalized(cx, key),
@@ -106,6 +112,9 @@ impl Sources {
 
     /// Begins a pass, if there is something to do. Ready at equal generation: nothing, unless modules changed.
     fn begin(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
+        if let Some(go) = self.restore_bundles(cx, key) {
+            return go;
+        }
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let Some(object) = &source.object else { return Go::Stop(Pass::Idle, Step::Done) };
         if source.is_suspended() {
