@@ -5,7 +5,7 @@ use std::fs;
 use std::slice::from_ref;
 
 use apiserver::FaultPlan;
-use engine::{Bundle, Digest, Registry, StoreError};
+use engine::{Bundle, Digest, FailureKind, Registry, StoreError};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -169,6 +169,20 @@ async fn a_right_that_is_missing_is_named() {
     assert_eq!(*digest, web.digest);
     let advice = failure.advice.clone().unwrap_or_default();
     assert!(advice.contains("the verb create on secrets in namespace ops"), "{advice}");
+}
+
+#[tokio::test]
+async fn a_registry_that_may_not_be_written_lacks_a_right_and_says_which() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let web = fetched(&world, &repository, "hello").await;
+    let sources = world.sources();
+    sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
+    let path = format!("{SECRETS}/addon-operator-sources");
+    world.server.faults().add(FaultPlan::on(Method::PUT, &path).times(u64::MAX).fail(403));
+    let Err(StoreError::Registry(failure)) = sources.keep(&registry(&[]), &[]).await else { panic!() };
+    assert_eq!(failure.kind, FailureKind::Forbidden, "{failure}");
+    assert!(failure.to_string().contains("the verb update on secrets in namespace ops"), "{failure}");
 }
 
 #[tokio::test]

@@ -22,6 +22,11 @@ use crate::module::Modules;
 use crate::notice::Notice;
 use crate::reconcile::Step;
 
+/// Returns whether the status says that the registry could not be written. What passes by itself is only tried again.
+fn is_told(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Forbidden | FailureKind::Values)
+}
+
 impl Sources {
     /// Does what can be done for a configuration now.
     pub(super) fn advance_source(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Step {
@@ -313,7 +318,7 @@ impl Sources {
                 keeping.assessment.not_kept(&problems.into_iter().map(told).collect(), None);
                 self.write_registry(modules, cx, key, keeping)
             }
-            Err(StoreError::Registry(failure)) if is_first && failure.kind == FailureKind::Forbidden => {
+            Err(StoreError::Registry(failure)) if is_told(failure.kind) => {
                 keeping.assessment.not_kept(&BTreeMap::new(), Some(&failure.to_string()));
                 self.next = None;
                 self.when_in_force(cx, key, keeping)

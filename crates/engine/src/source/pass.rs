@@ -75,6 +75,7 @@ pub(super) enum SourceAnswer {
 ///
 /// ```text
 /// Begin ─▶ Keeping ─▶ Removing ─▶ Bumping ─▶ Unfinalizing
+///            └────▶ Hanging
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum DeletePass {
@@ -83,6 +84,8 @@ pub(super) enum DeletePass {
     Begin,
     /// The registry is written in which its modules are withdrawn.
     Keeping,
+    /// That failed, which is being told.
+    Hanging,
     /// Its modules are being removed.
     Removing,
     /// Counters of those are raised that failed.

@@ -428,7 +428,9 @@ impl Status {
                 });
             }
             if let Some(repository) = self.repositories.get_mut(own.unwrap_or(0)) {
-                let why = if addon.is_held {
+                let why = if addon.is_registered() {
+                    "what is registered can't be changed now"
+                } else if addon.is_held {
                     "its repository can't be fetched now"
                 } else {
                     "it is not registered any more"
@@ -479,13 +481,19 @@ impl Status {
             module.message = error.unwrap_or_default();
             shorten(&mut module.message);
         }
+        status.count_modules();
+        status.hanging(what)
+    }
+
+    /// Returns the status while it is being deleted, and that does not begin because of `what`.
+    pub(super) fn hanging(&self, what: &str) -> Self {
+        let mut status = self.clone();
         if status.phase == SourcePhase::Ready {
             status.phase = SourcePhase::Pending;
         }
         status.is_deleting = true;
         what.clone_into(&mut status.message);
         shorten(&mut status.message);
-        status.count_modules();
         status
     }
 
