@@ -2,7 +2,7 @@
 //!
 //! It is long because each effect that ends has its few lines here, and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -186,6 +186,7 @@ impl Effects for Adapters {
             Effect::FetchSource { run, source, spec, is_refresh, approvals } => {
                 self.fetch((run, source, spec), (is_refresh, approvals), inbox);
             }
+            Effect::RestoreBundles { run, digests } => self.restore_bundles(run, digests, inbox),
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
             Effect::LoadModules { run, registry, lost } => self.load_modules(run, (registry, lost), inbox),
             Effect::KeepInstances { run, text } => self.keep_instances(run, text, inbox),
@@ -372,6 +373,20 @@ impl Adapters {
         let work = async move { Event::BundlesKept { run, outcome: sources.keep(&registry, &lost).await } };
         let failed = move |failure| Event::BundlesKept { run, outcome: Err(StoreError::Registry(failure)) };
         spawn(inbox, work, failed);
+    }
+
+    fn restore_bundles(&self, run: RunId, digests: Vec<Digest>, inbox: &Inbox) {
+        let sources = Arc::clone(&self.sources);
+        let all: BTreeSet<Digest> = digests.iter().cloned().collect();
+        let work = async move {
+            let problems = sources.restore_bundles(digests).await;
+            for (digest, failure) in &problems {
+                tracing::warn!(error = %failure, "bundle {digest} can't be restored");
+            }
+            let lost = problems.into_iter().map(|(digest, _)| digest).collect();
+            Event::BundlesRestored { run, lost }
+        };
+        spawn(inbox, work, move |_| Event::BundlesRestored { run, lost: all });
     }
 
     fn drop_bundles(&self, run: RunId, (registry, others): (Arc<Registry>, Vec<Digest>), inbox: &Inbox) {

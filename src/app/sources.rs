@@ -112,7 +112,7 @@ pub(super) async fn restore(
     let wanted = Wanted { what: "the bundles of module sources", complaint };
     let restored = answered(&wanted, around, channels, || async {
         match sources.restore().await {
-            Err(failure) if failure.kind != FailureKind::Cluster => {
+            Err(failure) if !matches!(failure.kind, FailureKind::Cluster | FailureKind::Forbidden) => {
                 // Waiting mends nothing, and modules from files must not wait. Releases of sources have a mark: they stay.
                 tracing::error!(error = %failure, "module sources are not looked after until this is mended and the operator restarted");
                 Ok(None)

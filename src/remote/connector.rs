@@ -89,9 +89,10 @@ impl TrustOptions {
         let of = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let trust = || format!("{authorities} names authorities to trust beside the system's");
         let (problem, advice) = match of {
-            Some(rustls::Error::InvalidMessage(_)) => {
-                ("what it answers is no TLS".to_owned(), format!("{plain} permits servers without it"))
-            }
+            Some(rustls::Error::InvalidMessage(_)) => (
+                "what it answers is no TLS".to_owned(),
+                format!("write http:// if it has none, which {plain} permits"),
+            ),
             Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
                 if other.to_string().contains(AS_ITS_OWN) =>
             {
@@ -132,14 +133,14 @@ pub(crate) enum ConnectError {
 #[derive(Debug, Error)]
 pub enum AuthoritiesError {
     /// It can't be read.
-    #[error("can't read {path}: {source} ({option} names a file with certificates in PEM)")]
+    #[error("can't read {path}: {error} ({option} names a file with certificates in PEM)")]
     Unreadable {
         /// The option that names it.
         option: &'static str,
         /// The file.
         path: PathBuf,
         /// The error of the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// It has something else than certificates.
     #[error("{path} has no certificates that can be used: {problem} ({option} names a file with PEM)")]
@@ -178,10 +179,10 @@ fn read_authorities(
     path: &Path,
     option: &'static str,
 ) -> Result<Vec<CertificateDer<'static>>, AuthoritiesError> {
-    let text = regular_file::read(path).map_err(|source| AuthoritiesError::Unreadable {
+    let text = regular_file::read(path).map_err(|error| AuthoritiesError::Unreadable {
         option,
         path: path.to_owned(),
-        source,
+        error,
     })?;
     let unusable = |problem: String| AuthoritiesError::Unusable { option, path: path.to_owned(), problem };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();

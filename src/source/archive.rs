@@ -179,6 +179,8 @@ pub(super) fn unpack(packed: impl Read, into: &Path) -> Result<(), ArchiveError>
     if !refused.is_empty() {
         return Err(ArchiveError::Entries(refused));
     }
+    // The checksum and the length of what was packed come behind the end of the archive.
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(unreadable)?;
     for (path, target) in links {
         let (parent, name) = parent(&root, &path).map_err(write)?;
         symlinkat(target, &parent, name).map_err(write)?;

@@ -81,8 +81,9 @@ struct KnownRegistry {
 /// Returns what a request that failed means, and which right is missing if it was that.
 fn failed(what: &str, verb: &str, namespace: &str, error: &kube::Error) -> Failure {
     let failure = failure(what, error);
-    if matches!(error, kube::Error::Api(status) if status.code == 403) {
-        return failure.advise(format!(
+    let is_refused = matches!(error, kube::Error::Api(status) if status.code == 403);
+    if is_refused && failure.kind != FailureKind::Terminating {
+        return Failure { kind: FailureKind::Forbidden, ..failure }.advise(format!(
             "give the operator's ServiceAccount a role with the verb {verb} on secrets in namespace {namespace}"
         ));
     }
@@ -310,7 +311,8 @@ impl Secrets {
         let wrong = |problem: &str| Failure::new(FailureKind::Cluster, format!("{what}: {problem}"));
         let text = pack(registry).map_err(|problem| wrong(&problem))?;
         if text.len() > LONGEST_PACKED {
-            return Err(wrong("the registry of addons is too long for a Secret")
+            let failure = wrong("the registry of addons is too long for a Secret");
+            return Err(Failure { kind: FailureKind::Values, ..failure }
                 .advise("list fewer addons: spec.repositories[].include chooses some of an index"));
         }
         let mut known = self.known();

@@ -228,21 +228,20 @@ impl Sources {
     /// When the registry can't be read, or the store directory can't be used.
     pub async fn restore(&self) -> Result<Restored, Failure> {
         let registry = self.secrets.read_registry().await?;
-        let digests = registry.digests();
+        let problems = self.restore_bundles(registry.digests()).await;
+        let lost = problems.iter().map(|(digest, _)| digest.clone()).collect();
+        self.link(registry.links(&lost)).await?;
+        Ok(Restored { registry, problems })
+    }
+
+    /// Puts bundles into the store directory that the cluster has. Returns those that can't be had, and why.
+    pub async fn restore_bundles(&self, digests: impl IntoIterator<Item = Digest>) -> Vec<(Digest, Failure)> {
         let restoring = digests.into_iter().map(|digest| async move {
             let outcome = self.restore_bundle(&digest).await;
             (digest, outcome)
         });
         let outcomes: Vec<_> = stream::iter(restoring).buffered(RESTORED_AT_A_TIME).collect().await;
-        let mut problems = Vec::new();
-        for (digest, outcome) in outcomes {
-            if let Err(failure) = outcome {
-                problems.push((digest, failure));
-            }
-        }
-        let lost = problems.iter().map(|(digest, _)| digest.clone()).collect();
-        self.link(registry.links(&lost)).await?;
-        Ok(Restored { registry, problems })
+        outcomes.into_iter().filter_map(|(digest, outcome)| Some((digest, outcome.err()?))).collect()
     }
 
     async fn restore_bundle(&self, digest: &Digest) -> Result<(), Failure> {

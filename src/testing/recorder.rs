@@ -148,6 +148,7 @@ impl Recording {
             | Effect::RegisterWebhooks { run, .. }
             | Effect::ResolveChart { run, .. }
             | Effect::Restore { run, .. }
+            | Effect::RestoreBundles { run, .. }
             | Effect::RunEnabledScript { run, .. }
             | Effect::SaveConfigValues { run, .. }
             | Effect::ServeWebhooks { run }
@@ -219,6 +220,7 @@ impl Recording {
             Event::BrokersRegistered { run, .. }
             | Event::BundlesDropped { run, .. }
             | Event::BundlesKept { run, .. }
+            | Event::BundlesRestored { run, .. }
             | Event::ChartResolved { run, .. }
             | Event::ConfigSaved { run, .. }
             | Event::CredentialsWritten { run, .. }

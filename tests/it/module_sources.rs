@@ -208,6 +208,31 @@ async fn a_broken_registry_holds_back_no_module_of_files_and_removes_nothing() {
     world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
 }
 
+async fn a_lost_registry_takes_no_module_down_and_leaves_no_release() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web("1.0.0", "one"))]);
+    let operator = world.start().await;
+    world.apply("platform", &[world.repository.url("/index.yaml")]).await;
+    world.enable("web", true).await;
+    world.settled("platform", |object| state(object) == "Running").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    let registry = "/api/v1/namespaces/ops/secrets/addon-operator-sources";
+    ok(&world.cluster.server, Method::DELETE, registry, &Value::Null).await;
+    world.repository.put("/index.yaml", crate::support::repository::Reply::Status(503, Vec::new()));
+    std::fs::remove_dir_all(world.cluster.path("sources")).unwrap();
+    std::fs::remove_file(world.cluster.path("ran")).unwrap();
+    // The bundle comes from its Secrets.
+    let operator = world.start().await;
+    world.settled("platform", |object| phase(object) == "Failed" && state(object) == "Retained").await;
+    ran(&world, "one onStartup").await;
+    assert!(get(&world.cluster.server, registry).await.is_some());
+    ok(&world.cluster.server, Method::DELETE, &format!("{SOURCES}/platform"), &Value::Null).await;
+    world.settled("platform", Value::is_null).await;
+    assert!(world.lines("ran").contains(&"one afterDeleteHelm".to_owned()), "{:?}", world.lines("ran"));
+    world.cluster.settled("web", Value::is_null).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 /// Runs a command of the program against the operator, and returns its exit code and what it printed.
 fn asked(world: &World, arguments: &[&str]) -> (i32, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_addon-operator"));
@@ -286,5 +311,6 @@ scenarios! {
     a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_removed,
     a04_a12_one_status_shows_all_that_is_wrong_and_it_heals_by_itself,
     a_broken_registry_holds_back_no_module_of_files_and_removes_nothing,
+    a_lost_registry_takes_no_module_down_and_leaves_no_release,
     people_see_a_source_have_it_processed_again_and_read_no_password,
 }

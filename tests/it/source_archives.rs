@@ -1,5 +1,10 @@
 //! Archives that nobody should unpack: each is refused with a plain line, nothing is written outside, the rest goes on.
 
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use crate::support::repository::{Packed, Reply, Repository, index, module};
 use crate::support::source::{SourceFixture, addons, bundle, key, problem, spec};
 
@@ -11,6 +16,25 @@ fn packed(add: impl FnOnce(&mut Packed)) -> Vec<u8> {
     packed.file("meta.yaml", 0o644, META);
     add(&mut packed);
     packed.finish()
+}
+
+/// Returns what unpacks to these bytes.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+/// Returns an archive without its checksum and its length.
+fn without_trailer(packed: &[u8]) -> Vec<u8> {
+    packed[..packed.len() - 8].to_vec()
+}
+
+/// Returns an archive in which the byte at this place from its end is another one.
+fn changed(mut packed: Vec<u8>, from_end: usize) -> Vec<u8> {
+    let place = packed.len() - from_end;
+    packed[place] ^= 1;
+    packed
 }
 
 #[tokio::test]
@@ -54,6 +78,12 @@ async fn a25_archives_that_lead_elsewhere_are_refused_and_the_others_are_process
         ),
         ("can't be read as .tar.gz", b"no archive".to_vec()),
         ("can't be read as .tar.gz", packed(|_| {})[..40].to_vec()),
+        // The checksum and the length behind it.
+        ("can't be read as .tar.gz", without_trailer(&packed(|_| {}))),
+        ("can't be read as .tar.gz", changed(packed(|_| {}), 8)),
+        ("can't be read as .tar.gz", changed(packed(|_| {}), 1)),
+        // A bomb behind the end of the archive.
+        ("longer than 83 MiB when it is unpacked", [packed(|_| {}), gzip(&vec![0; 84 << 20])].concat()),
         ("meta.yaml", Packed::new().finish()),
     ];
     for (says, packed) in cases {

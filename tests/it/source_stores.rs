@@ -5,7 +5,7 @@ use std::fs;
 use std::slice::from_ref;
 
 use apiserver::FaultPlan;
-use engine::{Bundle, Registry, StoreError};
+use engine::{Bundle, Digest, FailureKind, Registry, StoreError};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -169,6 +169,39 @@ async fn a_right_that_is_missing_is_named() {
     assert_eq!(*digest, web.digest);
     let advice = failure.advice.clone().unwrap_or_default();
     assert!(advice.contains("the verb create on secrets in namespace ops"), "{advice}");
+}
+
+#[tokio::test]
+async fn a_registry_that_may_not_be_written_lacks_a_right_and_says_which() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let web = fetched(&world, &repository, "hello").await;
+    let sources = world.sources();
+    sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
+    let path = format!("{SECRETS}/addon-operator-sources");
+    world.server.faults().add(FaultPlan::on(Method::PUT, &path).times(u64::MAX).fail(403));
+    let Err(StoreError::Registry(failure)) = sources.keep(&registry(&[]), &[]).await else { panic!() };
+    assert_eq!(failure.kind, FailureKind::Forbidden, "{failure}");
+    assert!(failure.to_string().contains("the verb update on secrets in namespace ops"), "{failure}");
+}
+
+#[tokio::test]
+async fn bundles_come_back_from_the_cluster_although_the_registry_is_gone() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let web = fetched(&world, &repository, "hello").await;
+    let path = format!("{SECRETS}/addon-operator-sources");
+    assert!(!world.sources().restore().await.unwrap().registry.is_written);
+    world.sources().keep(&registry(from_ref(&web)), &[]).await.unwrap();
+    assert!(world.sources().restore().await.unwrap().registry.is_written);
+    server::ok(&world.server, Method::DELETE, &path, &Value::Null).await;
+    fs::remove_dir_all(world.directory()).unwrap();
+    let sources = world.sources();
+    assert!(!sources.restore().await.unwrap().registry.is_written);
+    let gone: Digest = format!("sha256:{}", "1".repeat(64)).parse().unwrap();
+    let lost = sources.restore_bundles([web.digest.clone(), gone.clone()]).await;
+    assert_eq!(lost.into_iter().map(|(digest, _)| digest).collect::<Vec<_>>(), [gone]);
+    assert_eq!(world.count("blobs"), 1);
 }
 
 #[tokio::test]

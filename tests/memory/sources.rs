@@ -276,7 +276,7 @@ fn bundles_are_restored_part_by_part() {
         held_back: None,
         given_up: Vec::new(),
     };
-    let registry = Registry { addons: [addon].into_iter().collect() };
+    let registry = Registry { addons: [addon].into_iter().collect(), is_written: true };
     let kept = grown_by(async { world.sources().keep(&registry, &[]).await.unwrap() });
     // What the API server in this process keeps of it is not ours.
     let ours = kept.saturating_sub(10 << 20);

@@ -84,6 +84,13 @@ pub enum Effect {
         /// The other bundles that stay: modules are in force from them.
         others: Vec<Digest>,
     },
+    /// Put bundles into the store directory that the cluster has.
+    RestoreBundles {
+        /// The attempt.
+        run: RunId,
+        /// Which ones.
+        digests: Vec<Digest>,
+    },
     /// Create or update the CRDs of a module and wait until they are established.
     EnsureCrds {
         /// The attempt.
@@ -590,6 +597,7 @@ impl Effect {
             | Self::PinPackage { .. }
             | Self::ResolveChart { .. }
             | Self::Restore { .. }
+            | Self::RestoreBundles { .. }
             | Self::SaveConfigValues { .. }
             | Self::SetSchedules { .. }
             | Self::StartMonitor { .. }

@@ -208,6 +208,7 @@ impl Engine {
             Event::BrokersRegistered { run, outcome } => broker.registered(lower.cx, run, outcome),
             Event::BundlesDropped { run, outcome } => sources.dropped(lower.cx, run, outcome),
             Event::BundlesKept { run, outcome } => sources.kept(run, outcome),
+            Event::BundlesRestored { run, lost } => sources.bundles_restored(run, lost),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
             Event::CatalogRejected { failure } => {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);

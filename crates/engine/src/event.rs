@@ -51,6 +51,13 @@ pub enum Event {
         /// Why not all could be removed.
         outcome: Result<(), Failure>,
     },
+    /// Answers [`RestoreBundles`](crate::Effect::RestoreBundles).
+    BundlesRestored {
+        /// The attempt.
+        run: RunId,
+        /// Those that can't be had.
+        lost: BTreeSet<Digest>,
+    },
     /// Answers [`KeepBundles`](crate::Effect::KeepBundles).
     BundlesKept {
         /// The attempt.

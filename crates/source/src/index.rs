@@ -146,7 +146,7 @@ impl Index {
             return Err(IndexError::Html);
         }
         let mut builder = IndexBuilder::default();
-        let read = yaml::parse_lists(&mut text, ENTRIES, MAX_ENTRY_MEMORY, |part| builder.take(part));
+        let read = yaml::parse_only_lists(&mut text, ENTRIES, MAX_ENTRY_MEMORY, |part| builder.take(part));
         if text.get_ref().limit() == 0 {
             return Err(IndexError::Large);
         }
@@ -355,6 +355,10 @@ fn read_entry(entry: &Value, version: &str) -> Result<Entry, String> {
     let Value::Object(fields) = entry else {
         return Err("the entry of the index is no mapping: write {version: 1.2.3}".to_owned());
     };
+    if let Some(Value::Number(number)) = fields.get("version").filter(|version| version.is_f64()) {
+        // YAML takes 1.10 for the number 1.1, which is another version.
+        return Err(format!("the version in the index is read as the number {number}: write it in quotes"));
+    }
     if version.is_empty() {
         return Err("the entry of the index has no version: write version: 1.2.3".to_owned());
     }
@@ -443,6 +447,15 @@ mod tests {
         ] {
             assert!(lines.iter().any(|line| line.contains(word)), "{word}: {lines:#?}");
         }
+    }
+
+    #[test]
+    fn a_version_that_yaml_takes_for_another_number_is_a_problem_and_a_second_index_is_one() {
+        let lines = shown("entries:\n  a: [{version: 1.10}, {version: '1.10'}, {version: 3}]\n");
+        let problem = "a 1.1 ! the version in the index is read as the number 1.1: write it in quotes";
+        assert_eq!(lines, ["a 1.10", "a 3", problem]);
+        let two = Index::parse(b"entries: {}\n---\nentries: {a: [{version: 1.0.0}]}\n").unwrap_err();
+        assert!(two.to_string().contains("line 2, column 1: a second document begins here"), "{two}");
     }
 
     #[test]

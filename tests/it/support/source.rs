@@ -156,5 +156,5 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
         held_back: None,
         given_up: Vec::new(),
     };
-    Registry { addons: bundles.iter().map(addon).collect() }
+    Registry { addons: bundles.iter().map(addon).collect(), is_written: true }
 }

@@ -55,7 +55,7 @@ impl World {
     /// Returns a world whose operator begins with so many sources, all of whose modules are registered.
     pub(crate) fn restored(gauge: fn() -> u64, sources: usize) -> Self {
         let registered = |source: usize| (0..ADDONS).map(move |number| registered(source, number));
-        let registry = Registry { addons: (0..sources).flat_map(registered).collect() };
+        let registry = Registry { addons: (0..sources).flat_map(registered).collect(), is_written: true };
         let mut modules = BTreeMap::new();
         let list = loaded(&mut modules, &registry);
         let config = Config {

@@ -20,6 +20,8 @@ const MAX_ADDONS: usize = 100_000;
 pub struct Registry {
     /// The addons.
     pub addons: RegisteredAddons,
+    /// Whether it was ever written to the cluster. One that is not there says nothing: it may be lost.
+    pub is_written: bool,
 }
 
 /// The addons of one source.
@@ -204,7 +206,7 @@ impl Registry {
         if addons.len() > MAX_ADDONS {
             return Err(RegistryError::TooLong(addons.len()));
         }
-        Ok(Self { addons: addons.into_iter().collect() })
+        Ok(Self { addons: addons.into_iter().collect(), is_written: true })
     }
 
     /// Returns the digests of all bundles that are kept.
@@ -310,7 +312,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again_in_its_order() {
         let addons = [addon("b", "web", "1.0.0"), addon("a", "db", "2.0.0"), addon("b", "db", "1.0.0")];
-        let registry = Registry { addons: addons.into_iter().collect() };
+        let registry = Registry { addons: addons.into_iter().collect(), is_written: true };
         let text = registry.to_json().unwrap();
         assert_eq!(Registry::from_json(&text).unwrap(), registry);
         let order: Vec<_> =

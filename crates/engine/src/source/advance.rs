@@ -22,6 +22,11 @@ use crate::module::Modules;
 use crate::notice::Notice;
 use crate::reconcile::Step;
 
+/// Returns whether the status says that the registry could not be written. What passes by itself is only tried again.
+fn is_told(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Forbidden | FailureKind::Values)
+}
+
 impl Sources {
     /// Does what can be done for a configuration now.
     pub(super) fn advance_source(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Step {
@@ -44,6 +49,12 @@ impl Sources {
                 Pass::Deleting(stage) => self.advance_delete(modules, cx, key, stage, answer),
                 Pass::Idle if is_deleting => Go::On(Pass::Deleting(DeletePass::default())),
                 Pass::Idle => self.begin(modules, cx, key),
+                Pass::Restoring(digests) => {
+                    if let Some(SourceAnswer::Restored(lost)) = answer {
+                        self.restored(&digests, &lost);
+                    }
+                    Go::On(Pass::Idle)
+                }
                 Pass::Finalizing => match failed(answer) {
                     Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
                     None => self.finalized(cx, key),
@@ -106,6 +117,9 @@ impl Sources {
 
     /// Begins a pass, if there is something to do. Ready at equal generation: nothing, unless modules changed.
     fn begin(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
+        if let Some(go) = self.restore_bundles(cx, key) {
+            return go;
+        }
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let Some(object) = &source.object else { return Go::Stop(Pass::Idle, Step::Done) };
         if source.is_suspended() {
@@ -304,7 +318,7 @@ impl Sources {
                 keeping.assessment.not_kept(&problems.into_iter().map(told).collect(), None);
                 self.write_registry(modules, cx, key, keeping)
             }
-            Err(StoreError::Registry(failure)) if is_first && failure.kind == FailureKind::Forbidden => {
+            Err(StoreError::Registry(failure)) if is_told(failure.kind) => {
                 keeping.assessment.not_kept(&BTreeMap::new(), Some(&failure.to_string()));
                 self.next = None;
                 self.when_in_force(cx, key, keeping)

@@ -129,6 +129,9 @@ impl Assessment {
 
     /// Records that bundles could not be kept: the addon of each, or all if none is named.
     pub(super) fn not_kept(&mut self, problems: &BTreeMap<Digest, String>, general: Option<&str>) {
+        // What was wrong before is told as well.
+        let before = self.is_failed.then(|| self.message() + "; ").unwrap_or_default();
+        let told = general.map(|why| format!("{before}{why}"));
         for line in self.lines.iter_mut().flat_map(|line| &mut line.addons) {
             let own =
                 problems.iter().find(|(digest, _)| digest.as_str() == line.digest).map(|(_, why)| &**why);
@@ -136,13 +139,15 @@ impl Assessment {
                 fail(line, &AddonProblem { reason: AddonReason::RegisteringError, message: why.to_owned() });
             }
         }
-        if self.problem.is_none() {
+        if told.is_some() {
+            self.problem = told;
+        } else if self.problem.is_none() {
             let of_line = |digest: &&Digest| {
                 self.lines.iter().flat_map(|line| &line.addons).any(|line| line.digest == digest.as_str())
             };
             // The bundle of a version that goes on may be in no line.
             let unlisted = problems.iter().find(|(digest, _)| !of_line(digest)).map(|(_, why)| &**why);
-            self.problem = general.or(unlisted).map(str::to_owned);
+            self.problem = unlisted.map(str::to_owned);
         }
         self.addons.clear();
         self.is_failed = true;

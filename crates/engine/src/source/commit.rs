@@ -102,7 +102,9 @@ impl Sources {
         }
         commits.forget_ended_runs(lower.queues);
         let is_busy = commits.has_old_runs() || self.next.is_some();
-        if is_busy || self.known.has(Role::Storing) {
+        // Without a registry the objects alone say what is needed.
+        let is_unknown = self.is_registry_lost && !self.watches.are_all_listed();
+        if is_unknown || is_busy || self.known.has(Role::Storing) {
             return;
         }
         let (run, registry) = (lower.cx.ids.run(), self.registration.registry());

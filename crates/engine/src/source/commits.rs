@@ -68,6 +68,11 @@ impl Commits {
         self.restored += 1;
     }
 
+    /// Has what is registered loaded once more.
+    pub(super) fn load_again(&mut self) {
+        self.wanted += 1;
+    }
+
     /// Returns whether a bundle is there again that was lost, and was not written to the cluster yet.
     pub(super) fn has_restored(&self) -> bool {
         self.restored > self.written

@@ -11,6 +11,7 @@ use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey};
 use crate::context::Context;
+use crate::failure::Failure;
 use crate::module::{Modules, Phase};
 use crate::name::ModuleName;
 use crate::notice::Notice;
@@ -40,8 +41,19 @@ impl Sources {
                 self.release(&work_key(key));
                 match outcome {
                     Ok(()) => on(DeletePass::Removing),
-                    Err(failure) => leave(Step::Failed(failure)),
+                    Err(failure) => match self.tell_hanging(cx, key, &failure) {
+                        Some(step) => Go::Stop(Pass::Deleting(DeletePass::Hanging), step),
+                        None => leave(Step::Failed(failure)),
+                    },
                 }
+            }
+            DeletePass::Hanging => {
+                let hanging = self.known.get_mut(key).and_then(|source| source.hanging.take());
+                let failure = failed(answer);
+                if failure.is_none() {
+                    self.note_written(cx, key);
+                }
+                leave(failure.or(hanging).map_or(Step::Done, Step::Failed))
             }
             DeletePass::Removing => {
                 let is_written = answer.is_some();
@@ -112,6 +124,24 @@ impl Sources {
         }
         let step = self.keep(cx, change);
         Go::Stop(Pass::Deleting(DeletePass::Keeping), step)
+    }
+
+    /// Says in the status why the deletion does not begin; `None` if that stands there.
+    fn tell_hanging(&mut self, cx: &mut Context, key: &SourceKey, failure: &Failure) -> Option<Step> {
+        let message = format!("it is being deleted, and waits until the registry can be written: {failure}");
+        let now = self.config.time_of_day(cx.now);
+        let source = self.known.get_mut(key)?;
+        let object = source.object.as_ref()?;
+        let status = object.status.hanging(&message);
+        if object.status == status || source.is_left_alone() {
+            return None;
+        }
+        let step = patches::set_status(cx, key, object, &status, (&now, &now));
+        (source.desired, source.is_written) = (Some(status), false);
+        // What it waits for next is something else.
+        (source.hanging, source.removing) = (Some(failure.clone()), Some(BTreeSet::new()));
+        self.announce(cx, key, (true, "RemovalFailed"), format!("{key}: {message}"));
+        Some(step)
     }
 
     /// Tells in the log that the modules of a configuration that is being deleted are removed, or go on.

@@ -7,6 +7,7 @@ use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer};
 use super::status::{SourcePhase, Status};
 use crate::addon::SourceKey;
+use crate::failure::Failure;
 use crate::name::ModuleName;
 use crate::notice::TaskType;
 use crate::reconcile::WorkKey;
@@ -48,6 +49,8 @@ pub(super) struct Source {
     pub(super) left_alone_at: Option<i64>,
     /// The configurations to bump that failed because of it.
     pub(super) bumps: BTreeSet<SourceKey>,
+    /// Why its deletion could not begin, while that is being told.
+    pub(super) hanging: Option<Failure>,
     /// The modules whose removal it waits for, if it waits for any.
     pub(super) removing: Option<BTreeSet<ModuleName>>,
     /// Whether those that failed were chosen as it is deleted.

@@ -8,11 +8,14 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::status::{Conditions, Status};
-use crate::addon::{SourceKey, SourceSpec};
+use super::status::{Conditions, ModuleLine, ModuleLineState, RepositoryLine, SourcePhase, Status};
+use crate::addon::{Bundle, BundleKind, RegisteredAddon, SourceKey, SourceKind, SourceSpec};
 
 /// The finalizer of all configurations.
 pub(super) const FINALIZER: &str = "addons.kyma-project.io";
+
+/// The order number of a module whose bundle gives none.
+const WEIGHT: u32 = 1;
 
 /// The object of a configuration.
 #[derive(Debug)]
@@ -94,6 +97,56 @@ impl SourceObject {
             conditions,
             approved: annotations.unwrap_or_default().remove(SourceKey::APPROVED).unwrap_or_default(),
         }
+    }
+
+    /// Returns the addons that are registered or go on as the status says. What does not stand there is what it is without a word
+    /// about it, until they are fetched again.
+    pub(super) fn registered(&self, key: &SourceKey) -> Vec<RegisteredAddon> {
+        let mut addons: Vec<RegisteredAddon> = Vec::new();
+        let lines = |repository: &RepositoryLine| {
+            repository.addons.iter().map(|line| (repository.url.clone(), line.clone())).collect::<Vec<_>>()
+        };
+        for (url, line) in self.status.repositories.iter().flat_map(lines) {
+            let is_module = |module: &ModuleLine| !(module.state.is_held_back() || module.is_other_version());
+            let Some(module) = line.module.filter(is_module) else { continue };
+            let Ok(digest) = line.digest.parse() else { continue };
+            let goes_on = module.state == ModuleLineState::Retained || !line.reason.is_empty();
+            let addon = RegisteredAddon {
+                source: key.clone(),
+                url,
+                bundle: Bundle {
+                    id: line.id,
+                    name: module.name,
+                    version: line.version,
+                    digest,
+                    order: WEIGHT,
+                    kind: BundleKind::Module,
+                    namespace: None,
+                },
+                is_active: true,
+                is_retained: goes_on || self.status.phase == SourcePhase::Failed,
+                is_held: false,
+                is_withdrawn: false,
+                auto_enable: self.spec.auto_enable,
+                previous: None,
+                is_unproven: false,
+                is_unreleased: false,
+                starts: 0,
+                held_back: None,
+                given_up: Vec::new(),
+            };
+            let is_its = match key.kind {
+                SourceKind::Cluster => true,
+                // Nobody has the module of another namespace by what stands in a status.
+                SourceKind::Namespaced => {
+                    addon.name() == line.name && addon.bundle.name.as_str() != line.name
+                }
+            };
+            if is_its && !addons.iter().any(|other| other.bundle.name == addon.bundle.name) {
+                addons.push(addon);
+            }
+        }
+        addons
     }
 
     /// Returns whether our finalizer is on it.

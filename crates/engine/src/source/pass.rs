@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::assessment::Assessment;
 use super::registration::Change;
-use crate::addon::{Fetched, SourceKey, SourceSpec};
+use crate::addon::{Digest, Fetched, SourceKey, SourceSpec};
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
 use crate::notice::TaskType;
@@ -21,6 +21,8 @@ use crate::reconcile::{Step, WorkKey};
 pub(super) enum Pass {
     #[default]
     Idle,
+    /// Bundles of it are looked for in the cluster, before anything else.
+    Restoring(Vec<Digest>),
     Finalizing,
     Pending,
     Starting,
@@ -65,12 +67,15 @@ pub(super) enum SourceAnswer {
     Fetched(Result<Fetched, Failure>),
     Kept(Result<(), StoreError>),
     Patched(Result<(), Failure>),
+    /// The bundles that can't be had.
+    Restored(BTreeSet<Digest>),
 }
 
 /// How far the end of a configuration is.
 ///
 /// ```text
 /// Begin ─▶ Keeping ─▶ Removing ─▶ Bumping ─▶ Unfinalizing
+///            └────▶ Hanging
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum DeletePass {
@@ -79,6 +84,8 @@ pub(super) enum DeletePass {
     Begin,
     /// The registry is written in which its modules are withdrawn.
     Keeping,
+    /// That failed, which is being told.
+    Hanging,
     /// Its modules are being removed.
     Removing,
     /// Counters of those are raised that failed.
@@ -98,7 +105,12 @@ pub(super) fn failed(answer: Option<SourceAnswer>) -> Option<Failure> {
     match answer {
         Some(SourceAnswer::Patched(Err(failure)) | SourceAnswer::Fetched(Err(failure))) => Some(failure),
         Some(SourceAnswer::Kept(Err(error))) => Some(store_failure(error)),
-        Some(SourceAnswer::Patched(Ok(())) | SourceAnswer::Fetched(Ok(_)) | SourceAnswer::Kept(Ok(())))
+        Some(
+            SourceAnswer::Patched(Ok(()))
+            | SourceAnswer::Fetched(Ok(_))
+            | SourceAnswer::Kept(Ok(()))
+            | SourceAnswer::Restored(_),
+        )
         | None => None,
     }
 }

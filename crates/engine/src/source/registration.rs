@@ -97,7 +97,7 @@ impl Registration {
             return self.registry();
         }
         let addons = self.registry.addons.with(&change.addons);
-        Arc::clone(change.registry.insert(Arc::new(Registry { addons })))
+        Arc::clone(change.registry.insert(Arc::new(Registry { addons, is_written: true })))
     }
 
     /// Returns it as it is written.
@@ -109,7 +109,8 @@ impl Registration {
     pub(super) fn apply(&mut self, change: Change) -> bool {
         let Change { addons, registry } = change;
         let addons_then = || self.registry.addons.with(&addons);
-        self.registry = registry.unwrap_or_else(|| Arc::new(Registry { addons: addons_then() }));
+        let registry_then = || Arc::new(Registry { addons: addons_then(), is_written: true });
+        self.registry = registry.unwrap_or_else(registry_then);
         let of = |all: &BTreeMap<SourceKey, Arc<Vec<RegisteredAddon>>>, key: &SourceKey| {
             all.get(key).cloned().unwrap_or_default()
         };
@@ -163,6 +164,14 @@ impl Registration {
     pub(super) fn lost_of(&self, key: &SourceKey, lost: &BTreeSet<Digest>) -> Vec<&Bundle> {
         let bundles = self.of(key).iter().map(|addon| &addon.bundle);
         bundles.filter(|bundle| lost.contains(&bundle.digest)).collect()
+    }
+
+    /// Adds addons to those of a configuration in `change`.
+    pub(super) fn add(&self, change: &mut Change, key: &SourceKey, addons: Vec<RegisteredAddon>) {
+        let mut all = self.copy(change, key);
+        all.extend(addons);
+        sort(&mut all);
+        self.set(change, key, all);
     }
 
     /// Returns the ids that nobody else of its scope can have because of a configuration.

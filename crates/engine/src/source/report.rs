@@ -4,7 +4,7 @@ use super::pass::{Go, Pass};
 use super::patches;
 use super::sources::Sources;
 use super::status::{ModuleLine, ModuleLineState, SourcePhase, Status, shorten};
-use crate::addon::{SourceKey, SourceKind};
+use crate::addon::{RegisteredAddon, SourceKey};
 use crate::context::Context;
 use crate::module::{Modules, Phase};
 use crate::name::ModuleName;
@@ -80,7 +80,7 @@ impl Sources {
         let said = source.object.as_ref().map(|object| &object.status);
         let before = |name: &ModuleName| {
             let mut lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
-            lines.find(|line| line.name == *name && !line.state.is_held_back())
+            lines.find(|line| line.name == *name && !line.state.is_held_back() && !line.is_other_version())
         };
         status.place_modules(self.registration.of(key), |addon, held| self.held_text(now, addon, held));
         // What is off at a start may be switched on a moment later: it is what it was until all are decided.
@@ -90,15 +90,22 @@ impl Sources {
             let before = before(&module.name);
             let was = before.map(|line| line.state).unwrap_or_default();
             module.state = state_of(modules, &module.name, was, is_known);
-            if key.kind == SourceKind::Namespaced && module.state == ModuleLineState::Error {
+            if module.state == ModuleLineState::Error {
                 // After a restart it is what it was until its first run ends.
                 let said = || before.map(|line| line.message.clone()).unwrap_or_default();
                 module.message = modules.error_of(&module.name).unwrap_or_else(said);
                 shorten(&mut module.message);
+            } else {
+                // What an object said at a start may be over.
+                module.message.clear();
             }
         }
-        let retained = self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained);
+        // What is registered goes on, too, if that could not be changed.
+        let is_failed = status.phase == SourcePhase::Failed;
+        let goes_on = |addon: &&RegisteredAddon| addon.is_retained || is_failed && addon.is_registered();
+        let retained = self.registration.of(key).iter().filter(|addon| addon.is_active).filter(goes_on);
         status.add_retained(retained.map(|addon| (addon, !self.is_unloaded(modules, addon))));
+        status.place_other_versions(self.registration.of(key));
         status.count_modules();
         Some(status)
     }

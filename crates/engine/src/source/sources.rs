@@ -15,6 +15,7 @@ use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
 use super::patches;
 use super::registration::{Change, Registration};
+use super::status::Status;
 use super::syncs::Syncs;
 use super::watches::SourceWatches;
 use crate::addon::{Digest, Fetched, RegisteredAddon, Registry, SourceKey, SourceKind};
@@ -54,6 +55,10 @@ pub(crate) struct Sources {
     pub(super) lost: BTreeSet<Digest>,
     /// Those of them whose modules were not loaded since: there may be releases without modules.
     pub(super) unloaded: BTreeSet<Digest>,
+    /// Those of them that may be in the cluster: nobody has looked there yet.
+    pub(super) unrestored: BTreeSet<Digest>,
+    /// Whether there was no registry at the start: nothing was registered yet, or it is lost.
+    pub(super) is_registry_lost: bool,
     pub(super) syncs: Syncs,
     /// Whether a converge came to its end, so that it is known which modules are off.
     pub(super) is_converged: bool,
@@ -73,6 +78,7 @@ impl Sources {
 
     /// Returns what is registered and in force already.
     pub(crate) fn new(config: Arc<Config>, registry: Registry) -> Self {
+        let is_registry_lost = !registry.is_written;
         let registration = Registration::new(registry);
         let mut tried_before: BTreeMap<SourceKey, BTreeSet<Digest>> = BTreeMap::new();
         for addon in registration.iter().filter(|addon| addon.is_active && addon.previous.is_some()) {
@@ -86,6 +92,7 @@ impl Sources {
             ),
             config,
             registration,
+            is_registry_lost,
             ..Self::default()
         }
     }
@@ -129,6 +136,9 @@ impl Sources {
         for key in gone {
             self.gone(cx, &key);
         }
+        if self.is_registry_lost && !self.watches.is_listed(kind) {
+            self.take_up(cx, objects.iter().map(|(key, item)| (source_key(key), item)));
+        }
         for (key, item) in objects {
             self.observe(cx, &source_key(&key), &item);
         }
@@ -157,6 +167,9 @@ impl Sources {
 
     /// Handles that there is no such kind: that is fine, and told once.
     pub(crate) fn kind_vanished(&mut self, cx: &mut Context, kind: String) {
+        if let Ok(kind) = kind.parse() {
+            self.watches.absent(kind);
+        }
         if self.watches.tells_absence() {
             cx.notify(Notice::SourcesAbsent { kind });
         }
@@ -190,8 +203,10 @@ impl Sources {
         let is_registered = |module: &ModuleName| {
             registration.of_module(key, module).is_some_and(RegisteredAddon::is_registered)
         };
+        // What another operator wrote names no modules.
+        let is_known = |status: &Status| status.addons().next().is_none() || !registration.of(key).is_empty();
         let is_settled = !self.unsettled.contains(key);
-        if source.adopt(|status| is_settled && status.modules().all(is_registered)) {
+        if source.adopt(|status| is_settled && is_known(status) && status.modules().all(is_registered)) {
             // What it waits for may have come while nobody was there.
             source.is_doubted |= has_waiting;
             // Modules may have changed before anybody knew their configuration.
@@ -357,6 +372,11 @@ impl Sources {
     /// Handles that the registry was written.
     pub(crate) fn kept(&mut self, run: RunId, outcome: Result<(), StoreError>) {
         self.answered(run, SourceAnswer::Kept(outcome));
+    }
+
+    /// Handles that bundles were put into the store directory, but for those that are `lost`.
+    pub(crate) fn bundles_restored(&mut self, run: RunId, lost: BTreeSet<Digest>) {
+        self.answered(run, SourceAnswer::Restored(lost));
     }
 
     pub(super) fn answered(&mut self, run: RunId, answer: SourceAnswer) {

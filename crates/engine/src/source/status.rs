@@ -142,6 +142,13 @@ struct ConditionList {
     conditions: Vec<Value>,
 }
 
+impl ModuleLine {
+    /// Returns whether it is about a version beside the one that is the module.
+    pub(super) fn is_other_version(&self) -> bool {
+        self.state == ModuleLineState::Registered && !self.message.is_empty()
+    }
+}
+
 impl ModuleLineState {
     /// Returns whether the module does its work: it runs, or goes on as it was.
     fn is_in_force(self) -> bool {
@@ -338,6 +345,24 @@ impl Status {
         self.add_more(hidden, "more versions that are in force are not listed");
     }
 
+    /// Says at the line of each version that is registered beside the one that is the module which that is, as `addons` say.
+    pub(super) fn place_other_versions(&mut self, addons: &[RegisteredAddon]) {
+        for addon in addons.iter().filter(|addon| !addon.is_active && addon.is_registered()) {
+            let name = &addon.bundle.name;
+            let of_name = |other: &&RegisteredAddon| other.is_active && other.bundle.name == *name;
+            let message = match addons.iter().find(of_name) {
+                Some(module) => format!("version {} is the module", module.bundle.version),
+                None => "no version of it is the module".to_owned(),
+            };
+            let digest = addon.bundle.digest.as_str();
+            let is_its = |line: &&mut AddonLine| line.digest == digest && line.name == addon.name();
+            for line in self.addons_mut().filter(is_its).filter(|line| line.module.is_none()) {
+                let (name, message) = (name.clone(), message.clone());
+                line.module = Some(ModuleLine { name, state: ModuleLineState::Registered, message });
+            }
+        }
+    }
+
     /// Adds how many lines there would be more, if there are any.
     fn add_more(&mut self, hidden: usize, what: &str) {
         if let Some(last) = self.repositories.last_mut().filter(|_| hidden > 0) {
@@ -371,6 +396,9 @@ impl Status {
     /// its module is there: nothing goes on of a lost bundle but its release.
     pub(super) fn add_retained<'a>(&mut self, addons: impl Iterator<Item = (&'a RegisteredAddon, bool)>) {
         let (mut lines, mut hidden) = (self.addons().count(), 0_usize);
+        // Nothing has failed where nothing else did.
+        let is_ready = self.phase == SourcePhase::Ready;
+        let status = if is_ready { SourcePhase::Ready } else { SourcePhase::Failed };
         for (addon, is_there) in addons {
             let state = if is_there { ModuleLineState::Retained } else { ModuleLineState::Error };
             let module = Some(ModuleLine { name: addon.bundle.name.clone(), state, message: String::new() });
@@ -393,14 +421,16 @@ impl Status {
             if self.repositories.is_empty() {
                 self.repositories.push(RepositoryLine {
                     url: addon.url.clone(),
-                    status: SourcePhase::Failed,
+                    status,
                     reason: AddonReason::UnregisteringError.as_str().to_owned(),
                     message: "the spec names no repository; modules of this one go on".to_owned(),
                     ..RepositoryLine::default()
                 });
             }
             if let Some(repository) = self.repositories.get_mut(own.unwrap_or(0)) {
-                let why = if addon.is_held {
+                let why = if addon.is_registered() {
+                    "what is registered can't be changed now"
+                } else if addon.is_held {
                     "its repository can't be fetched now"
                 } else {
                     "it is not registered any more"
@@ -417,6 +447,7 @@ impl Status {
                     id: addon.bundle.id.clone(),
                     digest: addon.bundle.digest.to_string(),
                     module,
+                    status,
                     ..retained_line(format!("{why}; {fate}"))
                 });
             }
@@ -450,20 +481,27 @@ impl Status {
             module.message = error.unwrap_or_default();
             shorten(&mut module.message);
         }
+        status.count_modules();
+        status.hanging(what)
+    }
+
+    /// Returns the status while it is being deleted, and that does not begin because of `what`.
+    pub(super) fn hanging(&self, what: &str) -> Self {
+        let mut status = self.clone();
         if status.phase == SourcePhase::Ready {
             status.phase = SourcePhase::Pending;
         }
         status.is_deleting = true;
         what.clone_into(&mut status.message);
         shorten(&mut status.message);
-        status.count_modules();
         status
     }
 
     /// Counts the modules, and those of them that are in force.
     pub(super) fn count_modules(&mut self) {
         let modules = || self.addons().filter_map(|addon| addon.module.as_ref());
-        let states = || modules().map(|module| module.state).filter(|state| !state.is_held_back());
+        let own = || modules().filter(|module| !module.is_other_version());
+        let states = || own().map(|module| module.state).filter(|state| !state.is_held_back());
         let in_force = states().filter(|state| state.is_in_force()).count();
         self.modules = format!("{in_force}/{}", states().count());
     }
@@ -476,7 +514,8 @@ impl Status {
         for repository in &mut status.repositories {
             repository.addons.retain(|line| line.reason != reason);
             for line in &mut repository.addons {
-                line.module.take_if(|module| module.state == ModuleLineState::Retained);
+                line.module
+                    .take_if(|module| module.state == ModuleLineState::Retained || module.is_other_version());
             }
         }
         status

@@ -15,6 +15,8 @@ pub(super) struct SourceWatches {
     kinds: BTreeMap<MonitorId, SourceKind>,
     /// The kinds whose objects are all known.
     listed: BTreeSet<SourceKind>,
+    /// The kinds that are not there.
+    absent: BTreeSet<SourceKind>,
     /// Whether it was told that a kind is not there.
     is_absence_told: bool,
 }
@@ -22,6 +24,7 @@ pub(super) struct SourceWatches {
 impl SourceWatches {
     /// Starts to watch the objects of both kinds.
     pub(super) fn start(&mut self, lower: &mut Lower<'_>) {
+        self.absent.clear();
         for kind in [SourceKind::Cluster, SourceKind::Namespaced] {
             let monitor = lower.bindings.own_monitor();
             self.kinds.insert(monitor, kind);
@@ -43,6 +46,17 @@ impl SourceWatches {
     /// Returns whether nothing is watched.
     pub(super) fn is_off(&self) -> bool {
         self.kinds.is_empty()
+    }
+
+    /// Records that there is no such kind, and so no object of it.
+    pub(super) fn absent(&mut self, kind: SourceKind) {
+        self.absent.insert(kind);
+    }
+
+    /// Returns whether all objects of all kinds are known.
+    pub(super) fn are_all_listed(&self) -> bool {
+        let is_known = |kind: &SourceKind| self.listed.contains(kind) || self.absent.contains(kind);
+        self.kinds.values().all(is_known)
     }
 
     /// Records that all objects of a kind are known.

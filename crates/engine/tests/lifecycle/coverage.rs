@@ -29,7 +29,7 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, BundlesRestored, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KindAppeared, KindIsClusterWide, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseTested, ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
@@ -39,7 +39,7 @@ variants! { EVENTS, event_name, Event:
 variants! { EFFECTS, effect_name, Effect:
     Abort, Announce, AnswerBroker, AnswerCommand, AnswerReview, AwaitReadiness, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
     KeepBundles, KeepInstances, ListReleases, ReadInstances, RegisterBrokers,
-    LoadModule, LoadModules, MendObject, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RunEnabledScript, RunHook, SaveConfigValues,
+    LoadModule, LoadModules, MendObject, Notify, PatchObjects, PinPackage, ReadLease, RegisterWebhooks, ResolveChart, Restore, RestoreBundles, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
     StartMonitor, StopMonitor, StorePackage, TestRelease, UninstallRelease, UpgradeRelease, WatchChartMaps, WatchRelease, WriteCredentials, WriteLease,
 }

@@ -362,7 +362,16 @@ impl World {
     pub(crate) fn drop_bundles(&mut self, run: RunId, keep: &[Digest]) {
         self.in_flight.insert(run, None);
         self.repositories.stored.retain(|digest| keep.contains(digest));
+        self.repositories.in_secrets.retain(|digest| keep.contains(digest));
         self.send_in(5, Event::BundlesDropped { run, outcome: Ok(()) });
+    }
+
+    pub(crate) fn restore_bundles(&mut self, run: RunId, digests: &[Digest]) {
+        self.in_flight.insert(run, None);
+        let (there, lost): (BTreeSet<Digest>, BTreeSet<Digest>) =
+            digests.iter().cloned().partition(|digest| self.repositories.in_secrets.contains(digest));
+        self.repositories.stored.extend(there);
+        self.send_in(5, Event::BundlesRestored { run, lost });
     }
 
     pub(crate) fn owned_releases(&self, target: &ReleaseTarget) -> Vec<OwnedRelease> {
@@ -413,9 +422,16 @@ impl World {
     /// Loses a bundle, in the cluster and on the disk, if it is there.
     pub(crate) fn loses(&mut self, number: u64) {
         self.repositories.stored.remove(&digest(number));
+        self.repositories.in_secrets.remove(&digest(number));
     }
 
-    /// Does the same, and nobody has asked the hooks of bundles for their configuration yet, as in a new process.
+    /// Loses what is registered, and the store directory. The bundles in Secrets are whole.
+    pub(crate) fn loses_registry(&mut self) {
+        self.repositories.registry = Registry::default();
+        self.repositories.stored.clear();
+    }
+
+    /// Restarts, and nobody has asked the hooks of bundles for their configuration yet, as in a new process.
     pub(crate) fn restarts_unread(&mut self) {
         let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
         for module in catalog.modules.iter().filter(|module| module.origin.digest().is_some()) {

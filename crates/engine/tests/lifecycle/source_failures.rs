@@ -1,6 +1,6 @@
 //! What of a source stays when it fails: its modules, its ids and what its status says about both.
 
-use engine::{AddonReason, Config, Failure, FailureKind, StoreError};
+use engine::{AddonReason, Config, Failure, FailureKind, RepositoryProblem, RepositoryReason, StoreError};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
@@ -280,4 +280,104 @@ fn a_problem_without_a_version_is_told_without_a_gap() {
     assert!(message.contains("nothing is registered; nosuch: FetchingError: "), "{message}");
     let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
     assert!(why.contains("nosuch: FetchingError: "), "{why}");
+}
+
+fn denied() -> StoreError {
+    StoreError::Registry(Failure::new(FailureKind::Forbidden, "update of secrets is forbidden"))
+}
+
+#[test]
+fn a_registry_that_may_not_be_written_is_told_in_the_status_and_so_is_what_else_is_wrong() {
+    let mut world = ready();
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    world.repositories.keeping.extend([denied(), denied()]);
+    again(&mut world, "a", 1);
+    assert_eq!(world.phase("a"), "Failed");
+    let goes_on = "UnregisteringError: what is registered can't be changed now; its module goes on";
+    assert_eq!(world.problems("a"), ["RegisteringError: update of secrets is forbidden", goes_on]);
+    // The spec is wrong as well.
+    world.applies("a", &[""]);
+    world.offers(
+        "",
+        Err(RepositoryProblem { reason: RepositoryReason::EmptyURLError, message: "it is empty".to_owned() }),
+    );
+    let trace = world.run_for(3_000);
+    let message = world.status("a")["conditions"][0]["message"].to_string();
+    assert_eq!(
+        (world.phase("a").as_str(), world.problems("a")[0].as_str()),
+        ("Failed", "EmptyURLError: it is empty"),
+        "{trace}"
+    );
+    assert!(
+        message.contains("EmptyURLError") && message.contains("update of secrets is forbidden"),
+        "{message}"
+    );
+    assert!(world.deployed.contains_key("web") && !world.trace.contains("uninstall"), "{}", world.trace);
+    assert_eq!(world.status("a")["modules"], "1/1", "{}", world.status("a"));
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+}
+
+#[test]
+fn a_deletion_says_that_the_registry_may_not_be_written() {
+    let mut world = ready();
+    world.repositories.keeping.extend([denied(), denied()]);
+    world.deletes("a");
+    world.run_for(1_000);
+    let condition = &world.status("a")["conditions"][0];
+    let told = (condition["reason"].as_str().unwrap(), condition["message"].as_str().unwrap());
+    assert_eq!(told.0, "Deleting");
+    assert!(
+        told.1.starts_with(
+            "it is being deleted, and waits until the registry can be written: update of secrets is forbidden"
+        ),
+        "{told:?}"
+    );
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Pending", vec!["web Running".to_owned()]));
+    let trace = world.run_for(30_000);
+    assert!(world.repositories.objects.is_empty() && !world.deployed.contains_key("web"), "{trace}");
+}
+
+#[test]
+fn the_status_and_why_say_why_a_module_of_the_cluster_fails() {
+    let mut world = ready();
+    world.fails_releases("web", 100);
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "2.0.0", 2)]));
+    again(&mut world, "a", 1);
+    let module = &world.status("a")["repositories"][0]["addons"][0]["module"];
+    assert_eq!(module["state"], "Error");
+    assert!(module["message"].as_str().is_some_and(|message| !message.is_empty()), "{module}");
+    let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
+    assert!(why.contains("`addon-operator why module web` says why that fails"), "{why}");
+    // A restart knows it, and what is over is told no more.
+    world.restarts();
+    world.fails_releases("web", 0);
+    world.send_in(0, config_map(200, &[("teamWebEnabled", "true")]));
+    world.run_for(60_000);
+    let module = &world.status("a")["repositories"][0]["addons"][0]["module"];
+    assert_eq!(module, &json!({"name": "web", "state": "Registered"}));
+}
+
+#[test]
+fn versions_that_are_no_modules_are_registered() {
+    let mut world = ready();
+    let mut old = addon("web", "0.9.0", 7);
+    old.is_chosen = false;
+    world.bundle(7, "web", &[]);
+    world.offers(URL, Ok(vec![old, addon("web", "1.0.0", 1)]));
+    again(&mut world, "a", 1);
+    assert_eq!(
+        (world.states("a"), &world.status("a")["modules"]),
+        (vec!["web Registered".to_owned(), "web Running".to_owned()], &json!("1/1"))
+    );
+    let lines = &world.status("a")["repositories"][0]["addons"];
+    assert_eq!(lines[0]["module"]["message"], "version 1.0.0 is the module");
+    let version = world.version("a");
+    world.restarts();
+    world.send_in(0, config_map(200, &[("webEnabled", "true"), ("teamWebEnabled", "true")]));
+    world.run_for(20_000);
+    assert_eq!(world.version("a"), version);
 }

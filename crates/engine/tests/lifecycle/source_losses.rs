@@ -325,3 +325,169 @@ fn the_release_of_a_lost_bundle_is_removed_in_the_namespace_that_its_files_named
     assert!(world.deployed.keys().eq(["base"]), "{trace}");
     assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
 }
+
+/// Returns a world that began without its registry; its repository may be away.
+fn without_registry(is_away: bool) -> World {
+    let mut world = ready();
+    world.loses_registry();
+    if is_away {
+        world.offers(URL, unreachable_index());
+    }
+    restarts(&mut world);
+    world
+}
+
+#[test]
+fn a_configuration_that_the_registry_does_not_know_is_taken_up_again() {
+    let mut world = without_registry(false);
+    let (fetches, revision) = (world.repositories.fetches, world.deployed["web"]);
+    let trace = world.run_for(10_000);
+    assert_eq!(world.repositories.fetches, fetches + 1, "{trace}");
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+    assert!(trace.contains("run hook web/start.sh") && !trace.contains("uninstall"), "{trace}");
+    assert_eq!((world.deployed["web"], world.repositories.registry.addons.len()), (revision, 1));
+    // The next start is as any other.
+    restarts(&mut world);
+    world.run_for(5_000);
+    assert_eq!(
+        (world.repositories.fetches, world.states("a")),
+        (fetches + 1, vec!["web Running".to_owned()])
+    );
+}
+
+#[test]
+fn without_registry_and_repository_the_bundles_of_the_cluster_are_used_and_none_is_dropped() {
+    let mut world = without_registry(true);
+    let trace = world.run_for(10_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Failed", vec!["web Retained".to_owned()]));
+    assert!(trace.contains("run hook web/start.sh") && !trace.contains("uninstall"), "{trace}");
+    assert!(world.repositories.in_secrets.contains(&digest(1)), "{trace}");
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(700_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+    assert!(!world.trace.contains("uninstall web"), "{}", world.trace);
+}
+
+#[test]
+fn a_configuration_that_the_registry_does_not_know_takes_its_release_along() {
+    for is_away in [false, true] {
+        let mut world = without_registry(is_away);
+        world.run_for(10_000);
+        world.deletes("a");
+        let trace = world.run_for(10_000);
+        assert!(world.deployed.keys().eq(["base"]), "{trace}");
+        assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
+        // It was deleted while nobody was there.
+        let mut world = ready();
+        world.loses_registry();
+        world.deletes("a");
+        restarts(&mut world);
+        let trace = world.run_for(10_000);
+        assert!(world.deployed.keys().eq(["base"]) && world.repositories.objects.is_empty(), "{trace}");
+    }
+}
+
+#[test]
+fn a_suspended_configuration_that_the_registry_does_not_know_has_its_module() {
+    let mut world = ready();
+    world.edits("a", |spec| spec["suspend"] = json!(true));
+    world.run_for(3_000);
+    world.loses_registry();
+    let fetches = world.repositories.fetches;
+    restarts(&mut world);
+    let trace = world.run_for(10_000);
+    assert!(trace.contains("run hook web/start.sh") && !trace.contains("uninstall"), "{trace}");
+    assert_eq!((world.repositories.fetches, world.states("a")), (fetches, vec!["web Running".to_owned()]));
+}
+
+#[test]
+fn what_a_namespace_had_is_taken_up_as_well_and_its_bundle_is_fetched() {
+    let mut world = ready();
+    world.applies("n/x", &[URL]);
+    let flags = || config_map(201, &[("webEnabled", "true"), ("nWebEnabled", "true")]);
+    world.send_in(0, flags());
+    world.run_for(5_000);
+    assert_eq!(world.states("n/x"), ["n-web Running"]);
+    world.loses_registry();
+    world.offers(URL, unreachable_index());
+    world.restarts();
+    world.send_in(0, flags());
+    world.run_for(10_000);
+    assert_eq!(
+        (world.phase("n/x").as_str(), world.states("n/x")),
+        ("Failed", vec!["n-web Error".to_owned()])
+    );
+    world.deletes("n/x");
+    let trace = world.run_for(10_000);
+    assert!(world.deployed.keys().eq(["base", "web"]), "{trace}");
+}
+
+#[test]
+fn nobody_gets_a_bundle_of_the_cluster_by_what_stands_in_the_status_of_a_namespace() {
+    let mut world = ready();
+    world.applies("n/x", &["other"]);
+    let flags =
+        || config_map(201, &[("webEnabled", "true"), ("nWebEnabled", "true"), ("nDbEnabled", "true")]);
+    world.send_in(0, flags());
+    world.run_for(5_000);
+    assert_eq!(world.states("n/x"), ["n-db Running"]);
+    world.loses_registry();
+    world.offers("other", unreachable_index());
+    let line = |world: &mut World, name: &str| {
+        let object = world.repositories.objects.get_mut("n/x").unwrap();
+        let line = &mut object["status"]["repositories"][0]["addons"][0];
+        line["digest"] = json!(digest(1).as_str());
+        line["module"]["name"] = json!(name);
+    };
+    line(&mut world, "n-db");
+    world.restarts();
+    world.send_in(0, flags());
+    let trace = world.run_for(10_000);
+    assert_eq!(
+        (world.states("a"), world.states("n/x")),
+        (vec!["web Running".to_owned()], vec!["n-db Error".to_owned()])
+    );
+    assert!(trace.contains("load modules [web] ") && !trace.contains("run hook n-db/"), "{trace}");
+    // Nor does it have the release of another one.
+    world.loses_registry();
+    line(&mut world, "web");
+    world.restarts();
+    world.deletes("n/x");
+    let trace = world.run_for(10_000);
+    assert!(world.deployed.contains_key("web") && !trace.contains("uninstall web"), "{trace}");
+}
+
+#[test]
+fn a_ready_status_that_another_operator_wrote_is_not_believed() {
+    let mut world = ready();
+    let before = world.repositories.registry.clone();
+    world.applies("b", &["other"]);
+    world.run_for(3_000);
+    // It names no module, and nobody here knows its addon.
+    let object = world.repositories.objects.get_mut("b").unwrap();
+    object["status"]["repositories"][0]["addons"][0].as_object_mut().unwrap().remove("module").unwrap();
+    world.repositories.registry = before;
+    restarts(&mut world);
+    let trace = world.run_for(10_000);
+    assert_eq!(world.states("b"), ["db Running"], "{trace}");
+}
+
+#[test]
+fn a_ready_status_that_names_a_module_which_a_later_registry_does_not_know_is_not_believed() {
+    let mut world = ready();
+    let before = world.repositories.registry.clone();
+    world.applies("b", &["other"]);
+    world.run_for(3_000);
+    assert_eq!(world.states("b"), ["db Running"]);
+    // Somebody restored an older one.
+    world.repositories.registry = before;
+    restarts(&mut world);
+    let trace = world.run_for(10_000);
+    assert_eq!(
+        (world.phase("b").as_str(), world.states("b")),
+        ("Ready", vec!["db Running".to_owned()]),
+        "{trace}"
+    );
+    assert!(world.view().modules.iter().any(|module| module.name.as_str() == "db"), "{trace}");
+    assert!(!trace.contains("uninstall"), "{trace}");
+}

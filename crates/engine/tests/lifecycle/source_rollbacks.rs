@@ -324,7 +324,7 @@ fn a_version_that_was_approved_comes_although_a_higher_one_was_published_meanwhi
     assert_eq!(loaded(&world), digest(1));
     approves(&mut world, "web=1.1.0");
     world.run_for(3_000);
-    assert_eq!(lines(&world), ["1.0.0 1 ", "1.1.0 3 Running", "1.2.0 5 Waiting"]);
+    assert_eq!(lines(&world), ["1.0.0 1 Registered", "1.1.0 3 Running", "1.2.0 5 Waiting"]);
     let says = message(&world, "1.2.0");
     assert!(says.contains("approved-version=1.2.0; 1.1.0 is in force"), "{says}");
     // It stays so over looks and a restart, and is never gone back from.

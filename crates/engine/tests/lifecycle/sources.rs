@@ -40,6 +40,10 @@ pub(crate) fn tour() {
     world.deletes("a");
     world.run_for(5_000);
     assert!(world.repositories.objects.is_empty() && world.deployed.keys().eq(["base"]));
+    let mut world = ready();
+    world.loses_registry();
+    world.restarts();
+    world.run_for(3_000);
     let mut world = late();
     world.send_in(0, Event::SourceKindsServed);
     world.run_for(100);

@@ -514,6 +514,7 @@ impl World {
     fn note_answer(&mut self, event: &Event) -> bool {
         if let Event::BundlesDropped { run, .. }
         | Event::BundlesKept { run, .. }
+        | Event::BundlesRestored { run, .. }
         | Event::ChartResolved { run, .. }
         | Event::HookFinished { run, .. }
         | Event::IndexFetched { run, .. }
@@ -669,6 +670,7 @@ impl World {
             }
             Effect::FetchSource { run, source, spec, .. } => self.fetch_source(run, &source, &spec),
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, &registry, &lost),
+            Effect::RestoreBundles { run, digests } => self.restore_bundles(run, &digests),
             Effect::LoadModules { run, registry, lost } => self.load_modules(run, &links(&registry, &lost)),
             Effect::PatchObjects { run, author: PatchAuthor::Source(source), patches } => {
                 self.patch_source(run, &source, &patches);
@@ -1123,6 +1125,7 @@ impl World {
             Effect::KeepBundles { run, registry, .. } => {
                 format!("keep {} bundles {run}", registry.addons.len())
             }
+            Effect::RestoreBundles { run, digests } => format!("restore {} bundles {run}", digests.len()),
             Effect::LoadModules { run, registry, lost } => {
                 let links = links(registry, lost);
                 let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
@@ -1246,6 +1249,7 @@ fn shown_event(event: &Event) -> String {
         }
         Event::Started => "started".to_owned(),
         Event::BundlesDropped { run, outcome } => format!("bundles dropped {run} {}", end(outcome)),
+        Event::BundlesRestored { run, lost } => format!("bundles restored {run} but {}", lost.len()),
         Event::BundlesKept { run, outcome: Ok(()) } => format!("bundles kept {run} ok"),
         Event::BundlesKept { run, outcome: Err(error) } => format!("bundles kept {run} failed: {error:?}"),
         Event::ModulesLoaded { run, outcome } => format!("modules loaded {run} {}", end(outcome)),

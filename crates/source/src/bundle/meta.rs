@@ -54,7 +54,7 @@ pub(super) fn read_bundle(files: &Files<'_>, findings: &mut Findings) -> Option<
     let mut fields = Fields::read(files, META, findings)?;
     let id = fields.required("id", MAX_ID);
     let name = fields.required("name", MAX_NAME);
-    let version = fields.required("version", MAX_VERSION);
+    let version = fields.version();
     let description = fields.required("description", MAX_TEXT);
     let display_name = fields.required("displayName", MAX_TEXT);
     for name in
@@ -191,6 +191,16 @@ impl<'f> Fields<'f> {
             self.problem(name, "the field is required, and missing or empty");
         }
         text
+    }
+
+    /// Returns the version. YAML takes 1.10 for the number 1.1, which is another version.
+    fn version(&mut self) -> Option<String> {
+        if let Some(Value::Number(number)) = self.values.get("version").filter(|value| value.is_f64()) {
+            let message = format!("it is read as the number {number}: write the version in quotes");
+            self.problem("version", &message);
+            return None;
+        }
+        self.required("version", MAX_VERSION)
     }
 
     /// Returns a text, if it is there. Numbers and booleans are texts, as they are for Go's reader.

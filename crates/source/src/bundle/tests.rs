@@ -155,6 +155,16 @@ fn all_problems_are_found_at_once_and_sorted() {
 }
 
 #[test]
+fn a_version_that_yaml_takes_for_another_number_is_a_problem() {
+    let with = |version: &str| module(&[(META, Some(&META_TEXT.replace("1.2.0", version)))]);
+    let problem = "meta.yaml: version: it is read as the number 1.1: write the version in quotes";
+    assert_eq!(problems(&with("1.10")), [problem]);
+    for version in ["'1.10'", "1.10.0", "2"] {
+        assert_eq!(problems(&with(version)), Vec::<String>::new(), "{version}");
+    }
+}
+
+#[test]
 fn nothing_to_install_is_a_problem() {
     let tree = Tree::from([(META.to_owned(), Entry::file(META_TEXT.as_bytes(), false))]);
     assert!(problems(&tree)[0].starts_with("there is nothing to install"));

@@ -48,7 +48,9 @@ impl From<UrlError> for LocationError {
             UrlError::S3 => Self::Scheme("s3".to_owned()),
             UrlError::Mercurial => Self::Scheme("hg".to_owned()),
             UrlError::Ssh | UrlError::SshKey => Self::Scheme("ssh".to_owned()),
-            UrlError::Empty | UrlError::NoScheme | UrlError::ShortForm => Self::NoScheme,
+            UrlError::Empty | UrlError::NoScheme | UrlError::ProtocolTwice | UrlError::ShortForm => {
+                Self::NoScheme
+            }
             UrlError::Http => Self::Http,
             UrlError::Downgrade => Self::Downgrade,
             UrlError::CredentialsInIndex => Self::Credentials,

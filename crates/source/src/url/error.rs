@@ -23,6 +23,9 @@ pub enum UrlError {
         "{0:?} is not supported: write https://…, git::https://…, github.com/OWNER/REPOSITORY//PATH or bitbucket.org/OWNER/REPOSITORY//PATH"
     )]
     Unsupported(String),
+    /// Two forced protocols.
+    #[error("the URL names two protocols in front of ::, such as git::git::: write one of them")]
+    ProtocolTwice,
     /// Neither a scheme nor a short form.
     #[error(
         "the URL has no scheme: write https://…, git::https://…, github.com/OWNER/REPOSITORY//PATH or bitbucket.org/OWNER/REPOSITORY//PATH"
@@ -45,12 +48,12 @@ pub enum UrlError {
     Mercurial,
     /// git over SSH.
     #[error(
-        "git over SSH is not supported: write git::https://USER:PASSWORD@HOST/…, with placeholders for a Secret's keys"
+        "git over SSH is not supported: write git::https://HOST/…, with placeholders for a Secret's keys as user and password in front of the host"
     )]
     Ssh,
     /// A key for git over SSH.
     #[error(
-        "the option sshkey is not supported because git over SSH is not: remove it and write git::https://USER:PASSWORD@HOST/…, with placeholders for a Secret's keys"
+        "the option sshkey is not supported because git over SSH is not: remove it and write git::https://HOST/…, with placeholders for a Secret's keys as user and password in front of the host"
     )]
     SshKey,
     /// A short form that does not name a repository.
@@ -93,12 +96,12 @@ pub enum UrlError {
     /// The depth is no number.
     #[error("the option depth is not a number from 1 to {}", i32::MAX)]
     Depth,
-    /// An index on https names a bundle on http.
-    #[error("the index was read over https and names a bundle on http: offer the bundle over https, too")]
+    /// An index or a redirect leads from https to http.
+    #[error("the URL leads from https to http: offer what is there over https, too")]
     Downgrade,
-    /// An index holds credentials.
+    /// An index or a redirect holds credentials.
     #[error(
-        "the index names a bundle with user and password: remove them; those of the index's own URL are used on its host"
+        "the URL has user and password: remove them there; those of the URL that was asked are used on its host"
     )]
     CredentialsInIndex,
     /// An index in a repository names a bundle elsewhere.

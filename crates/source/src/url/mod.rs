@@ -37,6 +37,9 @@ impl IndexUrl {
     pub fn parse(text: &str, protocols: Protocols) -> Result<Self, UrlError> {
         https::check_characters(text)?;
         let (forced, rest) = forced_protocol(text);
+        if forced.is_some() && forced_protocol(rest).0.is_some() {
+            return Err(UrlError::ProtocolTwice);
+        }
         let detected = detect(rest)?;
         let rest = detected.as_deref().unwrap_or(rest);
         let forced = forced.map(str::to_ascii_lowercase);

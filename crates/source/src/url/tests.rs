@@ -56,6 +56,8 @@ fn what_is_not_supported_says_what_is() {
         ("git::ssh://git@h/r//i", UrlError::Ssh),
         ("git::git@github.com:o/r.git//i", UrlError::Ssh),
         ("git@github.com:o/r.git//i", UrlError::Ssh),
+        ("git::git::https://h/r//i", UrlError::ProtocolTwice),
+        ("git::https::https://h/r//i", UrlError::ProtocolTwice),
         ("git::https://h/r//i?sshkey=abc", UrlError::SshKey),
         ("git::https://h/r?sshkey=abc", UrlError::SshKey),
         ("git::https://h/r//i?rev=1", UrlError::Option("rev".to_owned())),

@@ -152,6 +152,8 @@ pub(super) struct Documents<'t, R = BufReader<&'t [u8]>> {
     item: Option<Value>,
     /// What had been read took so much, without copies, before the list that is handed out and its name.
     before_list: usize,
+    /// Where the last document begins.
+    start: Position,
 }
 
 impl<'t> Documents<'t> {
@@ -175,7 +177,13 @@ impl<'t, R: BufRead> Documents<'t, R> {
             root: None,
             item: None,
             before_list: 0,
+            start: Position::START,
         }
+    }
+
+    /// Returns where the last document begins of which anything was read.
+    pub(super) fn start(&self) -> Position {
+        self.start
     }
 
     /// Returns the documents that are left.
@@ -215,6 +223,7 @@ impl<'t, R: BufRead> Documents<'t, R> {
                     }
                     .at(position));
                 }
+                self.start = position;
                 self.anchors.clear();
                 self.stack.clear();
                 (self.nodes, self.alias_nodes) = (0, 0);

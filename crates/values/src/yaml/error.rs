@@ -121,6 +121,9 @@ pub enum YamlProblem {
         /// The tag that the value has by itself.
         own: String,
     },
+    /// A second document in a stream that has to be one.
+    #[error("a second document begins here, and only one is read: write all into one")]
+    SecondDocument,
     /// A number that JSON cannot hold.
     #[error("a number that JSON cannot hold, quote it or write another")]
     NotJson {
@@ -177,6 +180,7 @@ impl YamlError {
             YamlProblem::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
             YamlProblem::Key { .. }
             | YamlProblem::DuplicateKey { .. }
+            | YamlProblem::SecondDocument
             | YamlProblem::TooLarge { .. }
             | YamlProblem::TooLong { .. } => format!("yaml: {self}"),
         }

@@ -43,6 +43,29 @@ pub fn parse_lists<E: From<YamlError>>(
     stream: impl BufRead,
     key: &str,
     most: usize,
+    each: impl FnMut(ListPart) -> Result<(), E>,
+) -> Result<Value, E> {
+    read_lists(stream, (key, most), false, each)
+}
+
+/// Does the same with a stream that has to be one document: a second one is an error, unless there is nothing in it.
+///
+/// # Errors
+///
+/// Those of [`parse_lists`].
+pub fn parse_only_lists<E: From<YamlError>>(
+    stream: impl BufRead,
+    key: &str,
+    most: usize,
+    each: impl FnMut(ListPart) -> Result<(), E>,
+) -> Result<Value, E> {
+    read_lists(stream, (key, most), true, each)
+}
+
+fn read_lists<E: From<YamlError>>(
+    stream: impl BufRead,
+    (key, most): (&str, usize),
+    is_only: bool,
     mut each: impl FnMut(ListPart) -> Result<(), E>,
 ) -> Result<Value, E> {
     let unnoticed = Rc::new(Cell::new(0));
@@ -53,10 +76,17 @@ pub fn parse_lists<E: From<YamlError>>(
     }
     let rules = Rules::handing_out(key, most);
     let mut documents = Documents::of(Events::of_stream(stream), rules);
+    let mut first = None;
     loop {
         let step = documents.step().map_err(|error| limited(error, unnoticed.get()))?;
         unnoticed.set(0);
         match step {
+            Step::Within | Step::Document(Value::Null) if first.is_some() => {}
+            Step::End if first.is_some() => return Ok(first.unwrap_or_default()),
+            Step::Document(_) | Step::Lists | Step::List(_) | Step::Item(_) if first.is_some() => {
+                return Err(YamlProblem::SecondDocument.at(documents.start()).into());
+            }
+            Step::Document(document) if is_only => first = Some(document),
             Step::Within => {}
             Step::Lists => each(ListPart::Lists)?,
             Step::List(name) => each(ListPart::List(name))?,
@@ -186,5 +216,22 @@ mod tests {
         let rest: Result<Value, YamlError> = parse_lists(&mut stream, "entries", 1 << 20, |_| Ok(()));
         assert!(rest.is_err());
         assert_eq!(read("", 1).1, Ok(Value::Null));
+    }
+
+    #[test]
+    fn a_stream_that_has_to_be_one_document_has_nothing_behind_it() {
+        let only =
+            |text: &str| parse_only_lists(text.as_bytes(), "entries", 1 << 20, |_| Ok::<(), YamlError>(()));
+        for text in ["entries: {a: [1]}", "---\nentries: {}\n...\n", "entries: {}\n---\n# nothing\n", ""] {
+            assert!(only(text).is_ok(), "{text}");
+        }
+        for second in ["entries: {}", "entries: {a: [1]}", "[1]", "a"] {
+            let error = only(&format!("entries: {{}}\n---\n{second}\n")).unwrap_err();
+            assert_eq!(
+                (error.problem.clone(), error.position().line),
+                (YamlProblem::SecondDocument, 2),
+                "{second}: {error}"
+            );
+        }
     }
 }

@@ -140,6 +140,12 @@ fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
             add(&mut answer.advice, about_addon(reason));
         }
     }
+    for addon in &addons {
+        if let Some((module, "Error")) = &addon.module {
+            let text = format!("`addon-operator why module {module}` says why that fails, and what to do");
+            add(&mut answer.advice, &text);
+        }
+    }
     held.iter().filter_map(|addon| approval(source, addon)).for_each(|text| add(&mut answer.advice, &text));
     if addons.iter().any(|addon| is_retained(addon)) {
         let text = "modules that are Retained go on as they are; switch them off in the ConfigMap, or let the source offer them again";
