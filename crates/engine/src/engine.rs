@@ -1271,9 +1271,10 @@ impl Engine {
         let Some(Running { task, .. }) = self.finish(run) else { return };
         let (_, modules, mut lower) = self.split();
         let is_removal = matches!(task.kind, TaskKind::ModuleDelete(_));
-        let adopted = outcome.and_then(|module| match &module.broken {
-            Some(failure) => Err(failure.clone()),
-            None => modules.adopt_module(&mut lower, &module),
+        let adopted = outcome.and_then(|module| {
+            // It was loaded alone.
+            let problem = module.broken.clone().or_else(|| modules.clash(&module));
+            problem.map_or_else(|| modules.adopt_module(&mut lower, &module), Err)
         });
         match adopted {
             Ok(()) => self.queues.resume(task),
