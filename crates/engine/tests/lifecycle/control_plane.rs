@@ -417,6 +417,10 @@ impl ControlPlane {
             return Ok(());
         }
         merge(&mut known["status"], &patch["status"]);
+        if patch["status"]["observedGeneration"].is_number() {
+            let fields = json!({"f:status": {"f:observedGeneration": {}}});
+            known["metadata"]["managedFields"] = json!([{"manager": "addon-operator", "fieldsV1": fields}]);
+        }
         self.log.push(format!("status {} of {key}", without_times(&known["status"])));
         self.put(address, known);
         Ok(())

@@ -776,3 +776,23 @@ fn a_module_that_is_read_alone_has_no_finalizer_of_a_hook_of_another_one() {
     let why = "hook second/site.sh has the same finalizer for the same kind as hook first/site.sh";
     assert_eq!((module.phase, failure.as_deref()), ("failed", Some(why)));
 }
+
+#[test]
+fn the_generation_that_was_observed_moves_also_if_a_hook_has_nothing_to_say_of_the_status() {
+    let says = |context: &Value| {
+        let says = context["object"]["spec"]["says"] == true;
+        Ok(if says { json!({"status": {"ready": true}}) } else { json!({}) })
+    };
+    let mut plane = ControlPlane::new(&controller(), says);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"says": false}));
+    assert!(!plane.run_for(10).iter().any(|line| line.starts_with("status")), "it may have none");
+    site(&mut plane, "a", json!({"says": true}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"says": false, "other": 1}));
+    let told = plane.run_for(3_600);
+    assert_eq!(told, ["Reconcile ns/a", r#"status {"observedGeneration":3,"ready":true} of ns/a"#]);
+    plane.restart();
+    let told = plane.run_for(3_600);
+    assert_eq!(told, ["Reconcile ns/a"], "it is so already");
+}
