@@ -104,8 +104,11 @@ impl Controller {
         let finalizers = self.finalizers(parent.metadata);
         let (are_held, are_settled) = (finalizers.are_held(), finalizers.are_settled());
         let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
-        if is_finalize && (!are_held || is_released) {
+        if is_finalize && (!are_held || is_released || self.is_retired) {
             return self.let_go(around.lower.cx, key);
+        }
+        if self.is_retired {
+            return Go::Stop(Pass::Idle, Step::Done);
         }
         let Some(hook) = self.may_run(around.modules).cloned() else {
             let reason = format!("the first run of {}", scope(&self.id.hook));

@@ -372,6 +372,11 @@ impl<K: Subject> Reconciles<K> {
         Some(key)
     }
 
+    /// Returns the effects that are in flight, each with its key.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = (RunId, &K)> {
+        self.runs.iter().map(|(run, key)| (*run, key))
+    }
+
     /// Returns the effect of a key that is in flight and holds no worker.
     pub(crate) fn fetch_of(&self, key: &K) -> Option<RunId> {
         match self.works.get(key)?.state {
