@@ -391,6 +391,11 @@ pub(super) fn wake(
         let state = controller.keys.get_mut(&key);
         let key = ReconcileKey { controller: Arc::clone(&controller.id), object: key };
         if !work.is_waiting(&key) {
+            // What it wrote itself is what it waits for in the middle of its work.
+            if is_own && work.is_resting(&key) && state.as_ref().is_some_and(|state| !state.is_idle()) {
+                work.request(cx, &key, &cause);
+                continue;
+            }
             // An object that is gone leaves no work that did not begin.
             if !is_own && (state.is_some() || work.has(&key)) {
                 match role {

@@ -189,6 +189,11 @@ impl<K: Subject> Reconciles<K> {
         self.works.get(key).is_some_and(|work| matches!(work.state, State::Waiting { .. }))
     }
 
+    /// Returns whether a key waits for a change outside.
+    pub(crate) fn is_resting(&self, key: &K) -> bool {
+        self.works.get(key).is_some_and(|work| matches!(work.state, State::Resting { .. }))
+    }
+
     /// Allows at least this many workers.
     pub(crate) fn allow(&mut self, workers: usize) {
         self.terms.workers = self.terms.workers.max(workers);

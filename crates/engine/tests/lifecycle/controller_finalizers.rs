@@ -308,3 +308,21 @@ fn an_object_that_leaves_the_selection_may_do_so_at_any_moment_and_come_back() {
         assert_eq!(plane.watches(), 2, "{millis}");
     }
 }
+
+#[test]
+fn a_status_that_is_said_together_with_the_end_is_seen_before_the_finalizer_goes() {
+    let says = |context: &Value| {
+        let is_over = context["type"] == "Finalize";
+        Ok(json!({"finalized": is_over, "status": {"phase": if is_over { "Over" } else { "Ready" }}}))
+    };
+    let mut plane = ControlPlane::new(&module(), says);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    plane.watch_lag = 50;
+    plane.delete("Site", &Key::new("ns", "a"));
+    let told = plane.run_for_millis(400);
+    assert_eq!(told.iter().filter(|line| line.starts_with("Finalize")).count(), 1, "{told:#?}");
+    assert!(plane.get("Site", "a").is_none() && !plane.has_work(), "{told:#?}");
+    assert_eq!(plane.conflicts, 0);
+}
