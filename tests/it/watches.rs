@@ -42,6 +42,22 @@ async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
 }
 
 #[tokio::test]
+async fn a_watch_of_metadata_is_shown_nothing_else_of_what_is_there_and_of_what_comes() {
+    let mut world = Fixture::new();
+    world.namespace("in", &json!({})).await;
+    world.put("in", "one", "1").await;
+    let selection = Selection { only_metadata: true, ..config_maps() };
+    let monitor = world.listed(1, selection, Some("[.metadata.name, .data]")).await;
+    world.put("in", "two", "1").await;
+    world.until("an event", |seen| !seen[&monitor].changes.is_empty()).await;
+    for name in ["one", "two"] {
+        let item = world.seen[&monitor].snapshot.get(&Key::new("in", name)).unwrap().clone();
+        let shown: Value = serde_json::from_slice(item.filter_result().unwrap()).unwrap();
+        assert_eq!(shown, json!([name, null]));
+    }
+}
+
+#[tokio::test]
 async fn f_c9_objects_come_and_go_with_their_namespaces_without_events() {
     let mut world = Fixture::new();
     world.namespace("in", &json!({"team": "a"})).await;

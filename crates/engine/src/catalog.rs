@@ -39,18 +39,6 @@ impl Catalog {
     #[must_use]
     pub fn with_one_hook_for_each_finalizer(mut self) -> Self {
         let mut known: Vec<Arc<Hook>> = Vec::new();
-        let clash = |known: &[Arc<Hook>], hook: &Hook| {
-            let shares = |other: &&Arc<Hook>| {
-                let mut bindings = other.spec.reconciles.iter();
-                bindings
-                    .any(|one| hook.spec.reconciles.iter().any(|binding| binding.shares_finalizer_with(one)))
-            };
-            let other = known.iter().find(shares)?;
-            let message =
-                format!("hook {} has the same finalizer for the same kind as hook {}", hook.id, other.id);
-            let failure = Failure::new(FailureKind::Files, message);
-            Some(failure.advise("give each reconcile binding a finalizer of its own"))
-        };
         let reconciles = |hook: &&Arc<Hook>| !hook.spec.reconciles.is_empty();
         let mut broken = Vec::new();
         for hook in self.global.hooks.iter().filter(reconciles) {
@@ -65,15 +53,32 @@ impl Catalog {
             global.broken.append(&mut broken);
         }
         for module in Arc::make_mut(&mut self.modules).iter_mut().filter(|module| module.broken.is_none()) {
-            let failure = module.hooks.iter().filter(reconciles).find_map(|hook| clash(&known, hook));
+            let before = known.len();
+            let mut find = |hook: &Arc<Hook>| {
+                let failure = clash(&known, hook);
+                known.push(Arc::clone(hook));
+                failure
+            };
+            let failure = module.hooks.iter().filter(reconciles).find_map(&mut find);
             if failure.is_some() {
+                known.truncate(before);
                 Arc::make_mut(module).broken = failure;
-            } else {
-                known.extend(module.hooks.iter().filter(reconciles).cloned());
             }
         }
         self
     }
+}
+
+/// Returns why a hook can't be used beside others: it has the finalizer of one of them for the same kind.
+pub(crate) fn clash<'h>(others: impl IntoIterator<Item = &'h Arc<Hook>>, hook: &Hook) -> Option<Failure> {
+    let shares = |other: &&Arc<Hook>| {
+        let mut bindings = other.spec.reconciles.iter();
+        bindings.any(|one| hook.spec.reconciles.iter().any(|binding| binding.shares_finalizer_with(one)))
+    };
+    let other = others.into_iter().find(shares)?;
+    let message = format!("hook {} has the same finalizer for the same kind as hook {}", hook.id, other.id);
+    let failure = Failure::new(FailureKind::Files, message);
+    Some(failure.advise("give each reconcile binding a finalizer of its own"))
 }
 
 /// What belongs to no module.

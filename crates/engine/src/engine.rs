@@ -371,8 +371,9 @@ impl Engine {
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
             }
             Event::WatchFailed { monitor, failure } if controllers.owns(monitor) => {
-                controllers.watch_failed(monitor, &failure);
-                modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), Some(failure));
+                if controllers.watch_failed(monitor, &failure) {
+                    modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), Some(failure));
+                }
             }
             Event::WatchRestored { monitor } if controllers.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), None);
@@ -966,8 +967,9 @@ impl Engine {
 
     /// Lets controllers go on, and follows up on what their hooks wrote beside objects.
     fn advance_controllers(&mut self) {
-        let Self { queues, configuration, bindings, modules, controllers, cx, .. } = self;
-        controllers.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+        let Self { queues, configuration, bindings, modules, converges, controllers, cx, .. } = self;
+        let is_converged = converges.is_first_done();
+        controllers.advance(modules, &mut Lower { cx, queues, configuration, bindings }, is_converged);
         for Followed { scope, values_changed, flags_changed, cause } in self.controllers.take_followed() {
             if flags_changed {
                 let (converges, modules, mut lower) = self.split();
@@ -1272,9 +1274,10 @@ impl Engine {
         let Some(Running { task, .. }) = self.finish(run) else { return };
         let (_, modules, mut lower) = self.split();
         let is_removal = matches!(task.kind, TaskKind::ModuleDelete(_));
-        let adopted = outcome.and_then(|module| match &module.broken {
-            Some(failure) => Err(failure.clone()),
-            None => modules.adopt_module(&mut lower, &module),
+        let adopted = outcome.and_then(|module| {
+            // It was loaded alone.
+            let problem = module.broken.clone().or_else(|| modules.clash(&module));
+            problem.map_or_else(|| modules.adopt_module(&mut lower, &module), Err)
         });
         match adopted {
             Ok(()) => self.queues.resume(task),

@@ -38,7 +38,9 @@ pub(super) fn collection(resource: &Resource, selection: &Selection, namespace: 
         let by_name = format!("metadata.name={name}");
         fields = if fields.is_empty() { by_name } else { format!("{fields},{by_name}") };
     }
-    Collection::new(&resource.path(namespace)).with_labels(&selection.labels.to_string()).with_fields(&fields)
+    let collection = Collection::new(&resource.path(namespace));
+    let collection = collection.with_labels(&selection.labels.to_string()).with_fields(&fields);
+    if selection.only_metadata { collection.metadata_only() } else { collection }
 }
 
 /// Returns the kind of a selection as people name it: `v1/Pod`, or `Pod` without a version.
@@ -64,6 +66,9 @@ pub(super) fn selection_name(selection: &Selection) -> String {
         if !text.is_empty() {
             let _ = write!(name, ", {what} {text}");
         }
+    }
+    if selection.only_metadata {
+        name.push_str(", metadata");
     }
     if !selection.names.is_empty() {
         let names: Vec<&str> = selection.names.iter().map(String::as_str).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::hook::reconcile::{ANOTHER_NAME, dropped_fields, is_child_of_same};
-use engine::object_patch::{Existing, Propagation, Target};
+use engine::object_patch::{Existing, FIELD_MANAGER, Propagation, Target};
 use engine::{Failure, FailureKind};
 use http::Request;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
@@ -14,9 +14,6 @@ use serde_json::Value;
 use super::error::PatchError;
 use crate::cluster::{Resource, is_already_there, is_conflict, is_not_found};
 use crate::jq::{Filter, JqError, Threads};
-
-/// Who we are when objects are applied.
-const FIELD_MANAGER: &str = "addon-operator";
 
 /// How often an update is tried while others change the same object.
 const ATTEMPTS: u32 = 5;

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::finalizer_record::Peers;
 use super::identity::{ControllerId, ReconcileKey};
 use super::key_state::Answer;
-use super::single::{Controller, Makers, Role, Wake};
+use super::retirement::Retirement;
+use super::single::{Controller, Role, Wake};
 use super::step::{Aftermath, Head, Surroundings};
 use super::telling::{announce, told};
-use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
@@ -18,25 +17,28 @@ use crate::event::{HookOutput, Usage};
 use crate::failure::Failure;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::module::{Lower, Modules};
-use crate::name::{HookId, MonitorId, QueueName, RunId, Scope};
+use crate::name::{MonitorId, QueueName, RunId, Scope};
 use crate::notice::Notice;
-use crate::reconcile::{Reconciles, Step, Terms};
+use crate::reconcile::{Reconciles, Step};
 use crate::time::Time;
 use crate::view::{QueueView, RemarkView, WatchView};
 
 /// All controllers.
 #[derive(Debug, Default)]
 pub(crate) struct Controllers {
-    config: Arc<Config>,
-    all: BTreeMap<Arc<ControllerId>, Controller>,
-    monitors: BTreeMap<MonitorId, (Arc<ControllerId>, Role)>,
-    queues: BTreeMap<QueueName, Reconciles<ReconcileKey>>,
+    pub(super) config: Arc<Config>,
+    pub(super) all: BTreeMap<Arc<ControllerId>, Controller>,
+    pub(super) monitors: BTreeMap<MonitorId, (Arc<ControllerId>, Role)>,
+    pub(super) queues: BTreeMap<QueueName, Reconciles<ReconcileKey>>,
     /// The queue of each effect that is in flight.
     runs: BTreeMap<RunId, QueueName>,
     /// The processes among them.
     processes: BTreeSet<RunId>,
+    /// What is in flight of controllers that were stopped since. Nobody begins with these objects before it has ended.
+    pub(super) ending: BTreeMap<RunId, ReconcileKey>,
+    pub(super) retirement: Retirement,
     /// The controllers whose keys wait for something that is not about a single key.
-    held_up: BTreeSet<Arc<ControllerId>>,
+    pub(super) held_up: BTreeSet<Arc<ControllerId>>,
     /// The hooks that changed values, or flags, and why.
     followed: Vec<Followed>,
 }
@@ -125,9 +127,11 @@ impl Controllers {
         self.with_watch(monitor, |watch| watch.is_cluster_wide = true);
     }
 
-    /// Handles that a watch broke.
-    pub(crate) fn watch_failed(&mut self, monitor: MonitorId, failure: &Failure) {
+    /// Handles that a watch broke. Returns whether people have to know: no work needs one that only looks for what was left.
+    pub(crate) fn watch_failed(&mut self, monitor: MonitorId, failure: &Failure) -> bool {
         self.with_watch(monitor, |watch| watch.fail(failure));
+        let Some((id, role)) = self.monitors.get(&monitor) else { return false };
+        *role != Role::Strays && self.all.get(id).is_some_and(|controller| !controller.is_retired)
     }
 
     fn with_watch(&mut self, monitor: MonitorId, change: impl FnOnce(&mut super::watch::Watch)) {
@@ -155,7 +159,7 @@ impl Controllers {
         }
         let Some(work) = self.queues.get_mut(&controller.queue) else { return };
         let keys = controller.keys.len();
-        if controller.reported.replace(keys) != Some(keys) {
+        if !controller.is_retired && controller.reported.replace(keys) != Some(keys) {
             let (hook, binding) = (id.hook.clone(), Arc::clone(&id.binding));
             cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys });
         }
@@ -189,6 +193,12 @@ impl Controllers {
     fn answered(&mut self, run: RunId, answer: Answer) -> bool {
         let work = self.runs.remove(&run).and_then(|queue| self.queues.get_mut(&queue));
         let Some(key) = work.and_then(|work| work.finish(run)) else { return false };
+        if let Some(over) = self.ending.remove(&run) {
+            // Whoever looks after the object now did not ask for that, and may have waited for its end.
+            let waiting = self.all.keys().filter(|id| id.is_kin(&over.controller));
+            self.held_up.extend(waiting.cloned());
+            return false;
+        }
         let controller = self.all.get_mut(&key.controller);
         let state = controller.and_then(|controller| controller.keys.get_mut(&key.object));
         match state.filter(|state| !state.is_idle()) {
@@ -226,107 +236,14 @@ impl Controllers {
         self.held_up.extend(self.all.keys().filter(same).cloned());
     }
 
-    /// Starts and stops controllers as their hooks were switched on and off.
-    fn switch(&mut self, lower: &mut Lower<'_>) {
-        let switched = lower.bindings.take_switched();
-        let is_any = !switched.is_empty();
-        for (id, hook) in switched {
-            let wanted = hook.as_ref().map(|hook| hook.spec.reconciles.as_slice()).unwrap_or_default();
-            let known: Vec<Arc<ControllerId>> =
-                self.all.keys().filter(|known| known.hook == id).cloned().collect();
-            for known in known {
-                let stays = |controller: &Controller| wanted.contains(&controller.binding);
-                if !self.all.get(&known).is_some_and(stays) {
-                    self.stop(lower.cx, &known);
-                }
-            }
-            if let Some(hook) = hook {
-                self.start(lower, &id, &hook);
-            }
-        }
-        if is_any {
-            self.share(lower.cx);
-        }
-    }
-
-    /// Tells controllers which of them make the same kinds of children for the same kinds of objects, and which finalizers there are.
-    fn share(&mut self, cx: &mut Context) {
-        let mut makers = Makers::new();
-        let mut peers: BTreeMap<String, Peers> = BTreeMap::new();
-        for controller in self.all.values() {
-            let mark: Arc<str> = controller.id.mark().into();
-            let of = peers.entry(controller.binding.kind().to_string()).or_default();
-            of.marks.insert(Arc::clone(&mark));
-            of.finalizers.extend(controller.binding.finalizer.clone());
-            for kinds in controller.makes() {
-                makers.entry(kinds).or_default().insert(Arc::clone(&mark));
-            }
-        }
-        let peers: BTreeMap<String, Arc<Peers>> =
-            peers.into_iter().map(|(kind, peers)| (kind, Arc::new(peers))).collect();
-        for controller in self.all.values_mut() {
-            if let Some(peers) = peers.get(&controller.binding.kind().to_string()) {
-                controller.meet(peers);
-            }
-            let wakes = controller.share(&makers);
-            if let Some(work) = self.queues.get_mut(&controller.queue) {
-                wake(cx, controller, work, wakes);
-            }
-        }
-    }
-
-    fn start(&mut self, lower: &mut Lower<'_>, id: &HookId, hook: &Arc<Hook>) {
-        for binding in &hook.spec.reconciles {
-            let known = self.all.values_mut().find(|known| known.id.hook == *id && known.binding == *binding);
-            if let Some(known) = known {
-                let is_other = known.hook.content != hook.content;
-                known.hook = Arc::clone(hook);
-                if let Some(work) = self.queues.get_mut(&known.queue).filter(|_| is_other) {
-                    let cause = Cause::outside(format!("hook {id} changed"));
-                    for (object, state) in &mut known.keys {
-                        state.turns.clear();
-                        let key = ReconcileKey { controller: Arc::clone(&known.id), object: object.clone() };
-                        work.request(lower.cx, &key, &cause);
-                    }
-                }
-                continue;
-            }
-            let Lower { cx, bindings, .. } = lower;
-            let (controller, roles) = Controller::start(cx, (hook, binding), || bindings.own_monitor());
-            let id = Arc::clone(&controller.id);
-            self.monitors.extend(roles.into_iter().map(|(monitor, role)| (monitor, (Arc::clone(&id), role))));
-            let terms = Terms {
-                queue: controller.queue.clone(),
-                workers: binding.concurrency,
-                grows: true,
-                ..Terms::default()
-            };
-            let config = &self.config;
-            self.queues
-                .entry(controller.queue.clone())
-                .or_insert_with(|| Reconciles::new(Arc::clone(config), terms))
-                .allow(binding.concurrency);
-            self.all.insert(id, controller);
-        }
-    }
-
-    fn stop(&mut self, cx: &mut Context, id: &Arc<ControllerId>) {
-        let Some(controller) = self.all.remove(id) else { return };
-        for monitor in controller.monitors() {
-            self.monitors.remove(&monitor);
-            cx.push(Effect::StopMonitor { monitor });
-        }
-        self.held_up.remove(id);
-        if let Some(work) = self.queues.get_mut(&controller.queue) {
-            work.forget(|key| key.controller == *id);
-        }
-        let (hook, binding) = (id.hook.clone(), Arc::clone(&id.binding));
-        cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys: 0 });
-    }
-
     /// Does everything that can be done.
-    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>, is_converged: bool) {
         self.switch(lower);
+        self.settle_strays(lower);
+        // Before that nobody knows what is off.
+        if is_converged {
+            self.retire(modules, lower);
+        }
         if self.queues.is_empty() {
             return;
         }
@@ -363,9 +280,12 @@ impl Controllers {
         let Some(work) = self.queues.get_mut(queue) else { return };
         work.wake_due(lower.cx.now);
         while let Some(key) = work.peek() {
-            let controller = self.all.get_mut(&key.controller);
+            // Of a controller whose queue is another one now, nothing is done in this one.
+            let controller =
+                self.all.get_mut(&key.controller).filter(|controller| controller.queue == *queue);
             let state = controller.as_ref().and_then(|controller| controller.keys.get(&key.object));
-            if state.is_some_and(super::key_state::KeyState::is_idle) && !lower.queues.has_slot(queue) {
+            let is_idle = state.is_some_and(super::key_state::KeyState::is_idle);
+            if is_idle && !lower.queues.has_slot(queue) {
                 break;
             }
             let Some(key) = work.take_next(lower.cx) else { break };
@@ -373,6 +293,11 @@ impl Controllers {
                 work.apply(lower.cx, lower.queues, &key, Step::Done);
                 continue;
             };
+            if let Some(over) = self.ending.values().find(|over| is_idle && over.is_in_place_of(&key)) {
+                let reason = format!("the end of what {} began with it", over.controller);
+                work.apply(lower.cx, lower.queues, &key, Step::Wait(reason));
+                continue;
+            }
             let mut around = Surroundings {
                 config: &self.config,
                 modules,
@@ -449,12 +374,13 @@ impl Controllers {
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let work: usize = self.queues.values().map(Reconciles::entries).sum();
         let own = work + self.monitors.len() + self.runs.len();
+        let own = own + self.retirement.entries();
         self.all.values().map(Controller::sizes).fold((0, own), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 }
 
 /// Has the keys of a controller that a change concerns look at it.
-fn wake(
+pub(super) fn wake(
     cx: &mut Context,
     controller: &mut Controller,
     work: &mut Reconciles<ReconcileKey>,
@@ -465,10 +391,15 @@ fn wake(
         let state = controller.keys.get_mut(&key);
         let key = ReconcileKey { controller: Arc::clone(&controller.id), object: key };
         if !work.is_waiting(&key) {
+            // What it wrote itself is what it waits for in the middle of its work.
+            if is_own && work.is_resting(&key) && state.as_ref().is_some_and(|state| !state.is_idle()) {
+                work.request(cx, &key, &cause);
+                continue;
+            }
             // An object that is gone leaves no work that did not begin.
             if !is_own && (state.is_some() || work.has(&key)) {
                 match role {
-                    Role::Parents => work.request(cx, &key, &cause),
+                    Role::Parents | Role::Strays => work.request(cx, &key, &cause),
                     Role::Children(_) | Role::Related(_) => work.request_after_rest(cx, &key, &cause),
                 }
                 // What becomes of children while they are deleted is no news.

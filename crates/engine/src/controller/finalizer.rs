@@ -19,7 +19,7 @@ use crate::reconcile::{Rest, Step};
 impl Controller {
     /// Returns the finalizers of an object, as the binding sees them.
     pub(super) fn finalizers<'m>(&'m self, metadata: &'m Metadata) -> Finalizers<'m> {
-        Finalizers::of(metadata, self.id.mark(), self.binding.finalizer.as_deref())
+        Finalizers::of(metadata, self.id.mark(), self.binding.finalizer.as_deref(), &self.peers)
     }
 
     /// Gives the object the finalizer that the binding names, for one that it named before, if that was not done to the object as
@@ -92,7 +92,7 @@ impl Controller {
     /// Ends the work on an object that is being deleted and has no finalizer of the binding. It may stay all the same: by one of a
     /// binding that is not there.
     pub(super) fn let_go(&mut self, cx: &Context, key: &Key) -> Go {
-        let left = self.metadata_of(key).and_then(|metadata| self.finalizers(metadata).left(&self.peers));
+        let left = self.metadata_of(key).and_then(|metadata| self.finalizers(metadata).left());
         let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         state.left.clone_from(&left);
         let Some(left) = left else { return Go::Stop(Pass::Idle, Step::Done) };

@@ -17,6 +17,8 @@ pub(super) struct Peers {
     pub(super) marks: BTreeSet<Arc<str>>,
     /// What they name.
     pub(super) finalizers: BTreeSet<String>,
+    /// How those are named that are not on, and whose finalizers are looked for all the same.
+    pub(super) retired: BTreeSet<Arc<str>>,
 }
 
 /// A finalizer that nobody removes.
@@ -34,15 +36,21 @@ pub(super) struct Finalizers<'m> {
     /// The one that the binding names.
     wanted: Option<&'m str>,
     metadata: &'m Metadata,
+    peers: &'m Peers,
     record: BTreeMap<String, String>,
 }
 
 impl<'m> Finalizers<'m> {
     /// Returns those of an object. A record that can't be read says nothing.
-    pub(super) fn of(metadata: &'m Metadata, mark: String, wanted: Option<&'m str>) -> Self {
+    pub(super) fn of(
+        metadata: &'m Metadata,
+        mark: String,
+        wanted: Option<&'m str>,
+        peers: &'m Peers,
+    ) -> Self {
         let text = metadata.annotations.get(RECORD);
         let record = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        Self { mark, wanted, metadata, record }
+        Self { mark, wanted, metadata, peers, record }
     }
 
     fn is_own(&self, finalizer: &str) -> bool {
@@ -55,10 +63,17 @@ impl<'m> Finalizers<'m> {
         self.metadata.finalizers.iter().any(|finalizer| self.is_own(finalizer))
     }
 
+    /// Returns whether the record says that another binding, which is not there, added what this one names: it is that of this one
+    /// now, which may have had another name.
+    fn is_inherited(&self, by: &str, finalizer: &str) -> bool {
+        *by != self.mark && self.wanted == Some(finalizer) && !self.peers.marks.contains(by)
+    }
+
     /// Returns whether the object has what the binding names, and nothing that it named before.
     pub(super) fn are_settled(&self) -> bool {
         let own = self.metadata.finalizers.iter().filter(|finalizer| self.is_own(finalizer));
         own.map(String::as_str).eq(self.wanted)
+            && !self.record.iter().any(|(by, finalizer)| self.is_inherited(by, finalizer))
     }
 
     /// Returns the fields of the metadata of an object that has this one of the binding, or none.
@@ -66,6 +81,7 @@ impl<'m> Finalizers<'m> {
         let others = self.metadata.finalizers.iter().map(String::as_str).filter(|name| !self.is_own(name));
         let names: Vec<&str> = others.chain(finalizer).collect();
         let mut record = self.record.clone();
+        record.retain(|by, finalizer| !self.is_inherited(by, finalizer));
         match finalizer {
             Some(finalizer) => record.insert(self.mark.clone(), finalizer.to_owned()),
             None => record.remove(&self.mark),
@@ -79,15 +95,19 @@ impl<'m> Finalizers<'m> {
         fields
     }
 
-    /// Returns one on the object that a binding added which is not among these, and that none of these names.
-    pub(super) fn left(&self, peers: &Peers) -> Option<Left> {
-        let is_there = |finalizer: &str| self.metadata.has_finalizer(finalizer);
-        let is_left = |(by, finalizer): &(&String, &String)| {
-            is_there(finalizer)
-                && !peers.marks.contains(by.as_str())
-                && !peers.finalizers.contains(finalizer.as_str())
-        };
-        let (by, finalizer) = self.record.iter().find(is_left)?;
+    /// Returns one on the object that a binding added which is not on, and that none names which is on. Of several that look for
+    /// it, one finds it.
+    pub(super) fn left(&self) -> Option<Left> {
+        let is_left = |finalizer: &str| !self.peers.finalizers.contains(finalizer);
+        if self.peers.retired.contains(self.mark.as_str()) {
+            let mut own = self.metadata.finalizers.iter().filter(|finalizer| self.is_own(finalizer));
+            let finalizer = own.find(|finalizer| is_left(finalizer))?;
+            return Some(Left { finalizer: finalizer.clone(), by: self.mark.clone() });
+        }
+        let is_known = |by: &str| self.peers.marks.contains(by) || self.peers.retired.contains(by);
+        let (by, finalizer) = self.record.iter().find(|(by, finalizer)| {
+            self.metadata.has_finalizer(finalizer) && is_left(finalizer) && !is_known(by)
+        })?;
         Some(Left { finalizer: finalizer.clone(), by: by.clone() })
     }
 }
@@ -134,7 +154,8 @@ mod tests {
     #[test]
     fn a_finalizer_is_that_of_the_binding_that_names_it_or_named_it_before() {
         let seen = metadata(&["x/old", "x/else"], &json!({"a/b": "x/old", "c/d": "x/else"}));
-        let of = |mark: &str, wanted| Finalizers::of(&seen, mark.to_owned(), wanted);
+        let peers = Peers::default();
+        let of = |mark: &str, wanted| Finalizers::of(&seen, mark.to_owned(), wanted, &peers);
         let renamed = of("a/b", Some("x/new"));
         assert!(renamed.are_held() && !renamed.are_settled());
         let record = json!({"a/b": "x/new", "c/d": "x/else"}).to_string();
@@ -148,8 +169,8 @@ mod tests {
 
     #[test]
     fn the_record_goes_with_the_last_finalizer_and_is_not_written_for_what_it_says() {
-        let seen = metadata(&["x/old"], &json!({"a/b": "x/old"}));
-        let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"));
+        let (seen, peers) = (metadata(&["x/old"], &json!({"a/b": "x/old"})), Peers::default());
+        let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"), &peers);
         let gone = json!({"finalizers": [], "annotations": {RECORD: null}});
         assert_eq!(Value::Object(own.fields(None)), gone);
         let mut living =
@@ -158,25 +179,51 @@ mod tests {
         assert_eq!(living, json!({"name": "a", "annotations": {"x": "y"}}));
         // Who has it by a manifest has no record.
         let seen = metadata(&["x/old"], &Value::Null);
-        let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"));
+        let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"), &peers);
         assert_eq!(Value::Object(own.fields(None)), json!({"finalizers": []}));
+        assert!(own.are_settled());
     }
 
     #[test]
-    fn what_a_binding_added_that_is_not_there_is_left_unless_another_one_names_it() {
+    fn what_a_binding_added_that_is_not_there_is_left_unless_another_one_names_it_or_looks_for_it() {
         let seen = metadata(&["x/one", "x/two"], &json!({"a/b": "x/one", "c/d": "x/two", "e/f": "x/gone"}));
-        let left = |marks: &[&str], finalizers: &[&str]| {
+        let texts = |names: &[&str]| names.iter().copied().map(Arc::from).collect();
+        let of = |mark: &str, marks: &[&str], finalizers: &[&str], retired: &[&str]| {
             let peers = Peers {
-                marks: marks.iter().copied().map(Arc::from).collect(),
+                marks: texts(marks),
                 finalizers: finalizers.iter().map(|&name| name.to_owned()).collect(),
+                retired: texts(retired),
             };
-            Finalizers::of(&seen, "g/h".to_owned(), None).left(&peers).map(|left| left.finalizer)
+            Finalizers::of(&seen, mark.to_owned(), None, &peers).left().map(|left| left.finalizer)
         };
+        let left = |marks: &[&str], finalizers: &[&str]| of("g/h", marks, finalizers, &[]);
         assert_eq!(left(&["c/d"], &[]).as_deref(), Some("x/one"));
         assert_eq!(left(&["a/b"], &[]).as_deref(), Some("x/two"));
         assert_eq!((left(&["a/b"], &["x/two"]), left(&["a/b", "c/d"], &[])), (None, None));
+        // Who is not on looks for its own, and nobody else does.
+        assert_eq!(of("c/d", &[], &[], &["c/d"]).as_deref(), Some("x/two"));
+        assert_eq!(of("c/d", &[], &["x/two"], &["c/d"]), None, "somebody removes it");
+        assert_eq!(of("g/h", &["a/b"], &[], &["c/d"]), None);
         let unreadable = json!({"metadata": {"finalizers": ["x/one"], "annotations": {RECORD: "[1"}}});
         let unreadable = Metadata::of(&Item::unfiltered(unreadable.to_string().as_bytes().into(), true));
-        assert_eq!(Finalizers::of(&unreadable, "g/h".to_owned(), None).left(&Peers::default()), None);
+        let peers = Peers::default();
+        assert_eq!(Finalizers::of(&unreadable, "g/h".to_owned(), None, &peers).left(), None);
+    }
+
+    #[test]
+    fn what_a_binding_names_that_one_added_which_is_not_there_becomes_its_own() {
+        let record = json!({"a/old": "x/one", "c/d": "x/two"});
+        let seen = metadata(&["x/one", "x/two"], &record);
+        let gone = Peers { marks: ["a/new".into(), "c/d".into()].into(), ..Peers::default() };
+        let renamed = Finalizers::of(&seen, "a/new".to_owned(), Some("x/one"), &gone);
+        assert!(renamed.are_held() && !renamed.are_settled());
+        let record = json!({"a/new": "x/one", "c/d": "x/two"}).to_string();
+        let fields = json!({"finalizers": ["x/two", "x/one"], "annotations": {RECORD: record}});
+        assert_eq!(Value::Object(renamed.fields(Some("x/one"))), fields);
+        let record = json!({"c/d": "x/two"}).to_string();
+        let fields = json!({"finalizers": ["x/two"], "annotations": {RECORD: record}});
+        assert_eq!(Value::Object(renamed.fields(None)), fields);
+        let both = Peers { marks: ["a/new".into(), "a/old".into()].into(), ..Peers::default() };
+        assert!(Finalizers::of(&seen, "a/new".to_owned(), Some("x/one"), &both).are_settled());
     }
 }

@@ -28,6 +28,16 @@ impl ControllerId {
         Arc::new(Self { hook: hook.id.clone(), binding: name, kind })
     }
 
+    /// Returns whether it is what a binding of its hook is.
+    pub(super) fn is_of(&self, binding: &ReconcileBinding) -> bool {
+        (&*self.binding, &*self.kind) == (binding.name.as_str(), binding.parent.kind.as_str())
+    }
+
+    /// Returns whether it may look after the objects of another one in its place: that has another name now, or other files.
+    pub(super) fn is_kin(&self, other: &Self) -> bool {
+        (&self.hook.scope, &self.kind) == (&other.hook.scope, &other.kind)
+    }
+
     /// Returns how children name it: `web/hooks/site.sh/site`.
     pub(super) fn mark(&self) -> String {
         format!("{}/{}", self.hook, self.binding)
@@ -49,6 +59,13 @@ pub(super) type ChildKey = (usize, Key);
 pub(super) struct ReconcileKey {
     pub(super) controller: Arc<ControllerId>,
     pub(super) object: Key,
+}
+
+impl ReconcileKey {
+    /// Returns whether another key may stand for the same work.
+    pub(super) fn is_in_place_of(&self, other: &Self) -> bool {
+        self.object == other.object && self.controller.is_kin(&other.controller)
+    }
 }
 
 /// Writes `Website shop/cart`.

@@ -136,6 +136,8 @@ pub(super) struct Wanted {
 pub(super) struct Pruning {
     /// What was deleted.
     pub(super) deleted: BTreeSet<ChildKey>,
+    /// Whether the status that was written before was waited for.
+    pub(super) has_waited: bool,
 }
 
 /// What came of an effect.

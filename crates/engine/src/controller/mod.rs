@@ -17,12 +17,17 @@ mod patches;
 mod plan;
 mod progress;
 mod remark;
+mod retirement;
 mod single;
 mod status;
 mod status_write;
 mod step;
+mod stray_watch;
+mod strays;
+mod switching;
 mod telling;
 mod turns;
+mod views;
 mod watch;
 
 pub(crate) use controllers::{Controllers, Followed};

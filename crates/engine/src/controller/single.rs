@@ -11,6 +11,7 @@ use super::key_state::{KeyState, Pass};
 use super::observed::{Metadata, checksum, named_by, value};
 use super::plan::Parent;
 use super::remark::OVERDUE;
+use super::strays::Straying;
 use super::watch::{About, Concern, Watch};
 use crate::catalog::Hook;
 use crate::context::Context;
@@ -22,7 +23,6 @@ use crate::hook::{MonitorSpec, ReconcileBinding, Selection};
 use crate::name::{MonitorId, QueueName};
 use crate::queue::Reason;
 use crate::time::Time;
-use crate::view::WatchView;
 
 /// Which watch of a controller is meant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,6 +33,8 @@ pub(super) enum Role {
     Children(usize),
     /// That of a related kind.
     Related(usize),
+    /// That of objects that left the selection.
+    Strays,
 }
 
 /// A key that a change concerns.
@@ -58,10 +60,10 @@ pub(super) struct Controller {
     pub(super) binding: ReconcileBinding,
     pub(super) queue: QueueName,
     /// The watch of the objects; nobody refers to anybody by it.
-    parents: Watch,
+    pub(super) parents: Watch,
     pub(super) children: Vec<Watch>,
-    related: Vec<Watch>,
-    metadata: BTreeMap<Key, Metadata>,
+    pub(super) related: Vec<Watch>,
+    pub(super) metadata: BTreeMap<Key, Metadata>,
     by_uid: BTreeMap<Arc<str>, Key>,
     by_owner: BTreeMap<Arc<str>, BTreeSet<Key>>,
     /// Which objects of each related kind its objects name, where they do so.
@@ -79,6 +81,9 @@ pub(super) struct Controller {
     pub(super) reported: Option<usize>,
     /// The bindings of the same kind, with this one.
     pub(super) peers: Arc<Peers>,
+    pub(super) straying: Straying,
+    /// Whether its binding is not on: it tells of objects that stay by its finalizer, and runs nothing.
+    pub(super) is_retired: bool,
 }
 
 impl Controller {
@@ -141,13 +146,53 @@ impl Controller {
             read: None,
             reported: None,
             peers: Arc::default(),
+            straying: Straying::of(binding),
+            is_retired: false,
         };
         (controller, roles)
     }
 
+    /// Starts to look for what a binding left that is not on.
+    pub(super) fn retire(
+        cx: &mut Context,
+        (hook, binding): (&Arc<Hook>, &ReconcileBinding),
+        monitor: impl FnMut() -> MonitorId,
+    ) -> (Self, Vec<(MonitorId, Role)>) {
+        let (children, related) = (Vec::new(), Vec::new());
+        let parent = Selection { only_metadata: true, ..binding.parent.ever() };
+        let binding = ReconcileBinding { parent, children, related, ..binding.clone() };
+        let (controller, roles) = Self::start(cx, (hook, &binding), monitor);
+        (Self { is_retired: true, ..controller }, roles)
+    }
+
+    /// Returns whether its binding is not on, and its finalizer is on no object, or is that of another one now.
+    pub(super) fn has_left_nothing(&self) -> bool {
+        let is_taken_over =
+            || self.binding.finalizer.as_ref().is_some_and(|name| self.peers.finalizers.contains(name));
+        self.is_retired && (self.parents.has_nothing() || is_taken_over())
+    }
+
+    /// Returns whether it looks after an object: who is retired does so if the object has its finalizer, and so it is with those
+    /// that left the selection.
+    fn is_wanted(&self, role: Role, item: &Item) -> bool {
+        let is_left = role == Role::Strays || self.is_retired && role == Role::Parents;
+        !is_left || self.finalizers(&Metadata::of(item)).are_held()
+    }
+
+    /// Returns whether it is known which objects it has.
+    pub(super) fn is_listed(&self) -> bool {
+        self.parents.is_known()
+    }
+
+    /// Returns whether an object is selected.
+    pub(super) fn selects(&self, key: &Key) -> bool {
+        self.parents.snapshot.get(key).is_some()
+    }
+
     /// Iterates over all its watches.
     pub(super) fn monitors(&self) -> impl Iterator<Item = MonitorId> + '_ {
-        let others = self.children.iter().chain(&self.related);
+        let strays = self.straying.strays.iter().map(|strays| &strays.watch);
+        let others = self.children.iter().chain(&self.related).chain(strays);
         std::iter::once(&self.parents).chain(others).map(|watch| watch.monitor)
     }
 
@@ -157,6 +202,7 @@ impl Controller {
             Role::Parents => Some(&self.parents),
             Role::Children(index) => self.children.get(index),
             Role::Related(index) => self.related.get(index),
+            Role::Strays => self.straying.strays.as_ref().map(|strays| &strays.watch),
         }
     }
 
@@ -166,11 +212,13 @@ impl Controller {
             Role::Parents => Some(&mut self.parents),
             Role::Children(index) => self.children.get_mut(index),
             Role::Related(index) => self.related.get_mut(index),
+            Role::Strays => self.straying.strays.as_mut().map(|strays| &mut strays.watch),
         }
     }
 
     /// Handles a list of all objects of a watch.
     pub(super) fn listed(&mut self, role: Role, objects: Objects) -> Vec<Wake> {
+        let objects = objects.into_iter().filter(|(_, item)| self.is_wanted(role, item)).collect();
         let Some(watch) = self.watch_mut(role) else { return Vec::new() };
         let concerns = watch.list(objects);
         let mut wakes = self.concerned(role, concerns);
@@ -182,6 +230,7 @@ impl Controller {
 
     /// Handles a list of the objects of a namespace.
     pub(super) fn namespace_listed(&mut self, role: Role, namespace: &str, objects: Objects) -> Vec<Wake> {
+        let objects = objects.into_iter().filter(|(_, item)| self.is_wanted(role, item)).collect();
         let Some(watch) = self.watch_mut(role) else { return Vec::new() };
         let concerns = watch.list_namespace(namespace, objects);
         self.concerned(role, concerns)
@@ -189,6 +238,7 @@ impl Controller {
 
     /// Handles a change of an object.
     pub(super) fn changed(&mut self, role: Role, key: &Key, is_gone: bool, item: Arc<Item>) -> Vec<Wake> {
+        let is_gone = is_gone || !self.is_wanted(role, &item);
         let Some(watch) = self.watch_mut(role) else { return Vec::new() };
         let concerns = watch.change(key, is_gone, item);
         self.concerned(role, concerns)
@@ -220,19 +270,29 @@ impl Controller {
         wakes
     }
 
-    /// Records which bindings of its kind there are. What one of them added is not left any more.
-    pub(super) fn meet(&mut self, peers: &Arc<Peers>) {
-        self.peers = Arc::clone(peers);
-        for state in self.keys.values_mut() {
-            state.left.take_if(|left| peers.marks.contains(left.by.as_str()));
+    /// Records which bindings of its kind there are. Returns the keys that stayed by what may not be left any more, or is told by
+    /// another one.
+    pub(super) fn meet(&mut self, peers: &Arc<Peers>) -> Vec<Wake> {
+        if self.peers == *peers {
+            return Vec::new();
         }
+        self.peers = Arc::clone(peers);
+        let stayed = self.keys.iter_mut().filter_map(|(key, state)| state.left.take().map(|_| key));
+        let wake =
+            |key: &Key| Wake { key: key.clone(), role: Role::Parents, is_end_of_child: false, is_own: false };
+        stayed.map(wake).collect()
     }
 
     fn concerned(&mut self, role: Role, concerns: Vec<Concern>) -> Vec<Wake> {
         let mut wakes = Vec::new();
+        if matches!(role, Role::Parents | Role::Strays) {
+            self.straying.look();
+        }
         for concern in concerns {
-            if role == Role::Parents {
-                wakes.extend(self.parent_changed(&concern.object, concern.is_gone));
+            if role == Role::Parents || role == Role::Strays && !self.selects(&concern.object) {
+                wakes.extend(self.parent_changed(&concern.object));
+            }
+            if matches!(role, Role::Parents | Role::Strays) {
                 continue;
             }
             let is_child = matches!(role, Role::Children(_));
@@ -316,9 +376,20 @@ impl Controller {
     }
 
     /// Handles a change of one of its objects. Returns the key if there may be work.
-    fn parent_changed(&mut self, key: &Key, is_gone: bool) -> Option<Wake> {
+    fn parent_changed(&mut self, key: &Key) -> Option<Wake> {
         self.note_names(key);
+        // One that left the selection is left alone until it is deleted.
+        let is_stray = !self.selects(key);
+        let item = self.item(key).cloned();
+        let item = item.filter(|item| !is_stray || Metadata::of(item).is_deleting());
         if let Some(old) = self.metadata.remove(key) {
+            let (is_released, is_added) = self
+                .keys
+                .get(key)
+                .map_or((false, false), |state| (state.is_released, state.finalizer_added_to.is_some()));
+            if item.is_none() && !is_released && (is_added || self.finalizers(&old).are_held()) {
+                self.straying.lose();
+            }
             if self.by_uid.get(&old.uid) == Some(key) {
                 self.by_uid.remove(&old.uid);
             }
@@ -330,13 +401,13 @@ impl Controller {
                     }
                 }
             }
-            if !is_gone && self.item(key).is_some_and(|item| Metadata::of(item).uid != old.uid) {
+            if item.as_ref().is_some_and(|item| Metadata::of(item).uid != old.uid) {
                 // Another object has its name: nothing that is known is known about that one.
                 self.forget(key);
             }
         }
         let wake = |is_own| Wake { key: key.clone(), role: Role::Parents, is_end_of_child: false, is_own };
-        let Some(item) = self.item(key).filter(|_| !is_gone).cloned() else {
+        let Some(item) = item else {
             return self.forget(key).map(|_| wake(false));
         };
         let metadata = Metadata::of(&item);
@@ -344,16 +415,17 @@ impl Controller {
         for owner in metadata.owners() {
             self.by_owner.entry(Arc::clone(owner)).or_default().insert(key.clone());
         }
+        let is_quiet = self.is_retired && !metadata.is_deleting();
         self.metadata.insert(key.clone(), metadata);
         let state = self.keys.entry(key.clone()).or_default();
         // Our write is told of next after what it was made of, or it was refused: it is waited for once.
         let is_own = state.expected.take().is_some_and(|expected| checksum(&value(&item), true) == expected);
-        Some(wake(is_own))
+        (!is_quiet).then(|| wake(is_own))
     }
 
     /// Notes which related objects an object names; none if it is gone.
     fn note_names(&mut self, key: &Key) {
-        let object = self.parents.snapshot.get(key).cloned();
+        let object = self.item(key).cloned();
         for (kind, named) in self.binding.related.iter().zip(&mut self.named) {
             if let ParentReference::Fields(fields) = &kind.parent {
                 let names = object.as_ref().map(|object| named_by(&value(object), key, fields));
@@ -373,7 +445,7 @@ impl Controller {
 
     /// Returns an object as it was seen last.
     pub(super) fn item(&self, key: &Key) -> Option<&Arc<Item>> {
-        self.parents.snapshot.get(key)
+        self.parents.snapshot.get(key).or_else(|| self.straying.item(key))
     }
 
     /// Returns the metadata of an object.
@@ -417,24 +489,6 @@ impl Controller {
             children: self.children.iter().map(|watch| kind(watch, &references)).collect(),
             related: related.collect(),
         })
-    }
-
-    /// Returns how many objects it has, and how many things are kept.
-    pub(super) fn sizes(&self) -> (usize, usize) {
-        let watches = self.children.iter().chain(&self.related);
-        let objects: usize = watches.map(|watch| watch.snapshot.len()).sum();
-        let attempts: usize = self.keys.values().map(KeyState::entries).sum();
-        (self.keys.len() + objects, self.metadata.len() + attempts + self.overdue.len())
-    }
-
-    /// Returns pictures of its watches, for people.
-    pub(super) fn watch_views(&self, now: Time) -> impl Iterator<Item = WatchView> + '_ {
-        let binding = move || (self.id.hook.clone(), self.binding.name.clone());
-        let parents = std::iter::once((&self.parents, &self.binding.parent.kind));
-        let children = self.children.iter().zip(self.binding.children.iter().map(|child| &child.kind.kind));
-        let related = self.related.iter().zip(self.binding.related.iter().map(|it| &it.selection.kind));
-        let all = parents.chain(children).chain(related);
-        all.map(move |(watch, kind)| watch.view(kind.clone(), binding(), now))
     }
 
     /// Returns whether a key waits for the end of children.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::hook::object_patch::FIELD_MANAGER;
 use crate::hook::reconcile::{Condition, ReconcileResult};
 
 /// What the status of an object should be, and the merge patch that makes it so.
@@ -14,18 +15,18 @@ pub(super) struct StatusChange {
 /// Returns the change of a status that a result asks for; `None` if it is so already or nothing was said of it.
 ///
 /// Fields that the result does not name go, but for conditions of other types. `generation` is that of the object that the
-/// hook was shown, `now` the time of day.
+/// hook was shown, `now` the time of day. One that was written before moves whatever the hook leaves out.
 pub(super) fn change(
     object: &Value,
     result: &ReconcileResult,
     generation: i64,
     now: &str,
 ) -> Option<StatusChange> {
-    if result.status.is_none() && result.conditions.is_none() {
-        return None;
-    }
     let empty = Map::new();
     let current = object.get("status").and_then(Value::as_object).unwrap_or(&empty);
+    if !(result.says_status() || is_observed(object)) {
+        return None;
+    }
     let mut wanted = match &result.status {
         Some(status) => {
             let mut status = without_nulls(status);
@@ -42,10 +43,31 @@ pub(super) fn change(
         wanted.insert("conditions".to_owned(), Value::Array(merged(living, conditions, now)));
     }
     if generation > 0 {
-        wanted.insert("observedGeneration".to_owned(), generation.into());
+        wanted.insert(OBSERVED.to_owned(), generation.into());
     }
     let patch = difference(current, &wanted);
     (!patch.is_empty()).then_some(StatusChange { status: Value::Object(wanted), patch: Value::Object(patch) })
+}
+
+/// The field that says which state of the object its hook was shown last.
+const OBSERVED: &str = "observedGeneration";
+/// The same among the fields that somebody manages.
+const OBSERVED_FIELD: &str = "f:observedGeneration";
+
+/// Returns whether the text of an object has that field, perhaps. It costs less than to read the object.
+pub(super) fn may_be_observed(object: &[u8]) -> bool {
+    object.windows(OBSERVED.len()).any(|part| part == OBSERVED.as_bytes())
+}
+
+/// Returns whether that field is there and was written for a hook. Many kinds have one that their own controller writes.
+fn is_observed(object: &Value) -> bool {
+    let writers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let is_ours = |writer: &Value| {
+        text(writer, "manager") == Some(FIELD_MANAGER)
+            && writer.pointer("/fieldsV1/f:status").is_some_and(|fields| fields.get(OBSERVED_FIELD).is_some())
+    };
+    object.pointer("/status").is_some_and(|status| status.get(OBSERVED).is_some())
+        && writers.into_iter().flatten().any(is_ours)
 }
 
 /// The condition of an object whose hook can't run; without it, it can. Its reasons are ours.
@@ -162,6 +184,22 @@ mod tests {
         assert_eq!(changed(&object, &json!({"status": {"ready": true, "phase": null}})), None);
         assert_eq!(changed(&json!({}), &json!({"children": []})), None);
         assert_eq!(changed(&object, &json!({"status": {}})), Some(json!({"ready": null})));
+    }
+
+    #[test]
+    fn a_generation_that_is_there_moves_also_if_the_hook_says_nothing_of_the_status() {
+        let by = |manager: &str| json!([{"manager": manager, "fieldsV1": {"f:status": {"f:observedGeneration": {}}}}]);
+        let status = json!({"ready": true, "observedGeneration": 2});
+        let object = json!({"metadata": {"managedFields": by("addon-operator")}, "status": status});
+        let foreign = json!({"metadata": {"managedFields": by("kube-controller-manager")}, "status": status});
+        for silent in [json!({}), json!({"children": []}), json!({"status": null, "conditions": null})] {
+            assert_eq!(changed(&object, &silent), Some(json!({"observedGeneration": 3})));
+            assert_eq!(changed(&foreign, &silent), None, "its own controller writes it");
+            let none =
+                json!({"metadata": {"managedFields": by("addon-operator")}, "status": {"ready": true}});
+            assert_eq!(changed(&none, &silent), None, "it is gone");
+        }
+        assert!(may_be_observed(object.to_string().as_bytes()) && !may_be_observed(b"{}"));
     }
 
     #[test]

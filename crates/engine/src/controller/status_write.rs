@@ -15,13 +15,17 @@ use crate::reconcile::Step;
 impl Controller {
     /// Writes the status, if it differs, and goes on to pruning.
     pub(super) fn status(&mut self, around: &mut Surroundings<'_, '_>, key: &Key, wanted: Wanted) -> Go {
-        let says = wanted.result.status.is_some() || wanted.result.conditions.is_some();
+        let says = wanted.result.says_status();
+        // What is on its way out is not observed any more.
+        let may_move = !says
+            && !wanted.is_finalize
+            && self.item(key).and_then(|item| item.object()).is_some_and(status::may_be_observed);
         let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let awaits = state.expected.is_some();
         if !says {
             state.dropped = None;
         }
-        if !says && !awaits {
+        if !(says || awaits || may_move) {
             return Go::On(Pass::Pruning(wanted, Pruning::default()));
         }
         let now = around.config.time_of_day(around.lower.cx.now);
@@ -30,13 +34,17 @@ impl Controller {
         };
         let mut object = value(item);
         let generation = wanted.generation;
-        let change = status::change(&object, &wanted.result, generation, &now);
+        let change_at = |now: &str| {
+            let is_said = says || may_move;
+            is_said.then(|| status::change(&object, &wanted.result, generation, now)).flatten()
+        };
+        let change = change_at(&now);
         if change.is_none() && !awaits {
             return Go::On(Pass::Pruning(wanted, Pruning::default()));
         }
         let before = checksum(&object, true);
         // The time of day says nothing about what is written.
-        let without_time = status::change(&object, &wanted.result, generation, "");
+        let without_time = change_at("");
         let patched = Checksum::of(&without_time.map(|change| change.patch));
         let patch = change
             .as_ref()

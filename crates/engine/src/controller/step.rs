@@ -8,7 +8,7 @@ use super::identity::ChildKey;
 use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
 use super::patches;
 use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
-use super::progress::{Go, failed, not_applied};
+use super::progress::{Go, UNTIL_SEEN, failed, not_applied};
 use super::single::Controller;
 use super::turns::ChildChange;
 use crate::binding::timeout;
@@ -28,7 +28,7 @@ use crate::module::{Lower, ModuleState, Modules};
 use crate::name::TaskId;
 use crate::notice::{HookEnd, Notice};
 use crate::queue::Reason;
-use crate::reconcile::Step;
+use crate::reconcile::{Rest, Step};
 
 /// What the work on a key is part of.
 pub(super) struct Head {
@@ -104,8 +104,11 @@ impl Controller {
         let finalizers = self.finalizers(parent.metadata);
         let (are_held, are_settled) = (finalizers.are_held(), finalizers.are_settled());
         let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
-        if is_finalize && (!are_held || is_released) {
+        if is_finalize && (!are_held || is_released || self.is_retired) {
             return self.let_go(around.lower.cx, key);
+        }
+        if self.is_retired {
+            return Go::Stop(Pass::Idle, Step::Done);
         }
         let Some(hook) = self.may_run(around.modules).cloned() else {
             let reason = format!("the first run of {}", scope(&self.id.hook));
@@ -418,6 +421,13 @@ impl Controller {
             return Go::Stop(Pass::Pruning(wanted, pruning), step);
         }
         if is_final {
+            let is_unseen = self.keys.get(key).is_some_and(|state| state.expected.is_some());
+            if is_unseen && !mem::replace(&mut pruning.has_waited, true) {
+                // The finalizer goes from the object as it is. That may be as it was, whatever was written.
+                let reason = "its status to be seen".to_owned();
+                let rest = Rest { reason, after: Some(UNTIL_SEEN), is_end: false };
+                return Go::Stop(Pass::Pruning(wanted, pruning), Step::Rest(rest));
+            }
             return self.release(cx, key);
         }
         if pruning.deleted.is_empty() { self.finished(cx, key, &wanted) } else { Go::On(Pass::Idle) }

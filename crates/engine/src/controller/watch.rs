@@ -180,6 +180,16 @@ impl Watch {
         self.missing_kind.is_some()
     }
 
+    /// Returns whether it is known which objects there are.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_listed || self.is_missing()
+    }
+
+    /// Returns whether it is known that there is no object.
+    pub(super) fn has_nothing(&self) -> bool {
+        self.is_known() && self.snapshot.is_empty()
+    }
+
     /// Returns a picture of it for people, without why it broke: that is told of each watch that no `kubernetes` binding asked for.
     pub(super) fn view(&self, kind: String, binding: (HookId, String), now: Time) -> WatchView {
         WatchView {

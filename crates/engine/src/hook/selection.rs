@@ -20,6 +20,21 @@ pub struct Selection {
     pub labels: LabelSelector,
     /// The fields of the objects.
     pub fields: FieldSelector,
+    /// Whether their metadata is all that is read of them.
+    pub only_metadata: bool,
+}
+
+impl Selection {
+    /// Returns the selection without what objects may lose: labels, fields, and the labels of their namespace. All that was ever
+    /// selected is among these.
+    pub(crate) fn ever(&self) -> Self {
+        let namespaces = match &self.namespaces {
+            Namespaces::Named(names) => Namespaces::Named(names.clone()),
+            Namespaces::All | Namespaces::Labelled(_) => Namespaces::All,
+        };
+        let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
+        Self { namespaces, labels, fields, ..self.clone() }
+    }
 }
 
 /// A watch together with what is made of each object that it sees.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::files::FileChanges;
 use super::state::Release;
 use super::{Lower, ModuleState, Modules, Phase, hooks};
-use crate::catalog::{Catalog, Global, Hook, Module};
+use crate::catalog::{Catalog, Global, Hook, Module, clash};
 use crate::cause::Cause;
 use crate::drift_settings::DriftMode;
 use crate::effect::Effect;
@@ -200,6 +200,17 @@ impl Modules {
         lower.cx.notify(Notice::Warned { scope: Scope::Module(name.clone()), message });
         // What it quotes may not be a value any more when somebody reads it.
         state.broken_version = Some(lower.configuration.told(failure, Some(name), None));
+    }
+
+    /// Returns why a module can't be used beside the others: a hook of it has the finalizer of one of theirs for the same kind.
+    pub(crate) fn clash(&self, module: &Module) -> Option<Failure> {
+        let is_other = |other: &&ModuleState| {
+            other.spec.name != module.name && other.spec.broken.is_none() && other.phase != Phase::Orphaned
+        };
+        let others = self.states.values().filter(is_other).flat_map(|other| &other.spec.hooks);
+        let others: Vec<&Arc<Hook>> = self.global.hooks.iter().chain(others).collect();
+        let mut controllers = module.hooks.iter().filter(|hook| !hook.spec.reconciles.is_empty());
+        controllers.find_map(|hook| clash(others.iter().copied(), hook))
     }
 
     /// Puts a new version of a module's files into force.

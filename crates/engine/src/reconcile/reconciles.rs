@@ -189,6 +189,11 @@ impl<K: Subject> Reconciles<K> {
         self.works.get(key).is_some_and(|work| matches!(work.state, State::Waiting { .. }))
     }
 
+    /// Returns whether a key waits for a change outside.
+    pub(crate) fn is_resting(&self, key: &K) -> bool {
+        self.works.get(key).is_some_and(|work| matches!(work.state, State::Resting { .. }))
+    }
+
     /// Allows at least this many workers.
     pub(crate) fn allow(&mut self, workers: usize) {
         self.terms.workers = self.terms.workers.max(workers);
@@ -370,6 +375,11 @@ impl<K: Subject> Reconciles<K> {
         work.state = State::Ready;
         self.ready.push_front(key.clone());
         Some(key)
+    }
+
+    /// Returns the effects that are in flight, each with its key.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = (RunId, &K)> {
+        self.runs.iter().map(|(run, key)| (*run, key))
     }
 
     /// Returns the effect of a key that is in flight and holds no worker.

@@ -417,6 +417,10 @@ impl ControlPlane {
             return Ok(());
         }
         merge(&mut known["status"], &patch["status"]);
+        if patch["status"]["observedGeneration"].is_number() {
+            let fields = json!({"f:status": {"f:observedGeneration": {}}});
+            known["metadata"]["managedFields"] = json!([{"manager": "addon-operator", "fieldsV1": fields}]);
+        }
         self.log.push(format!("status {} of {key}", without_times(&known["status"])));
         self.put(address, known);
         Ok(())
@@ -535,6 +539,11 @@ impl ControlPlane {
         self.objects.get(&(kind.to_owned(), Key::new("ns", name)))
     }
 
+    /// Returns how many watches there are.
+    pub(crate) fn watches(&self) -> usize {
+        self.monitors.len()
+    }
+
     /// Returns how many of the engine's own things are kept.
     pub(crate) fn has_work(&self) -> bool {
         self.engine.view().queues.iter().any(|queue| !queue.tasks.is_empty())
@@ -543,7 +552,8 @@ impl ControlPlane {
 
 /// Returns an object as a watch shows it. A filter is a path, `.status.ready`.
 fn item(spec: &MonitorSpec, object: &Value) -> Arc<Item> {
-    let text = object.to_string();
+    let metadata = spec.selection.only_metadata.then(|| json!({"metadata": object["metadata"]}));
+    let text = metadata.as_ref().unwrap_or(object).to_string();
     Arc::new(match &spec.jq_filter {
         None => Item::unfiltered(text.as_bytes().into(), true),
         Some(path) => {

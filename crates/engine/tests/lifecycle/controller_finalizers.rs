@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::build::{Files, files};
 use crate::control_plane::ControlPlane;
-use crate::controllers::site;
+use crate::controllers::{site, sites};
 
 const FORMAT: Format<'_> = Format { show: &|text| text.to_owned(), at: &|_| String::new() };
 
@@ -22,6 +22,13 @@ fn with(files: &Files, name: &str, finalizer: Option<&str>) -> Files {
 
 fn controller(finalizer: Option<&str>) -> Files {
     with(&files(), "site.sh", finalizer)
+}
+
+/// A module with a controller of sites.
+fn module() -> Files {
+    const CONFIG: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
+        children: [{apiVersion: v1, kind: ConfigMap}]}]";
+    files().module(1, "ctl").hooks_only().hook("site.sh", CONFIG)
 }
 
 /// Lets go of all that is deleted, unless that says that it waits.
@@ -147,4 +154,175 @@ fn an_object_that_stays_by_the_finalizer_of_a_binding_that_is_not_there_says_so(
         assert!(plane.objects.is_empty() && !plane.has_work());
         assert!(shown(&plane).contains("Nothing needs attention"), "{}", shown(&plane));
     }
+}
+
+#[test]
+fn a_binding_that_gets_another_name_takes_its_finalizer_along_and_may_then_rename_it() {
+    for is_start in [true, false] {
+        let mut plane = started(&controller(Some("example.com/old")));
+        change(&mut plane, &with(&files(), "other.sh", Some("example.com/old")), is_start);
+        let told = plane.run_for(10);
+        let written = told.iter().filter(|line| line.starts_with("finalizers")).count();
+        assert_eq!(written, 1, "of what lives: {told:#?}");
+        let record = json!({"global/other.sh/other": "example.com/old"}).to_string();
+        let annotations = &plane.get("Site", "lives").unwrap()["metadata"]["annotations"];
+        assert_eq!(annotations["addon-operator.io/finalizers"], record.as_str());
+        change(&mut plane, &with(&files(), "other.sh", Some("example.com/new")), is_start);
+        plane.run_for(10);
+        assert_eq!(finalizers(&plane, "lives"), json!(["example.com/new"]));
+        plane.delete("Site", &Key::new("ns", "lives"));
+        plane.run_for(10);
+        assert!(plane.get("Site", "lives").is_none());
+    }
+}
+
+/// Returns which finalizer keeps a deleted object, as its task says.
+fn told_of(plane: &ControlPlane) -> Option<String> {
+    plane.engine.view().queues.into_iter().flat_map(|queue| queue.tasks).find_map(|task| task.waits_for)
+}
+
+#[test]
+fn an_object_that_stays_by_the_finalizer_of_a_module_that_is_off_says_so() {
+    for is_start in [true, false] {
+        for is_deleted_before in [true, false] {
+            let mut plane = ControlPlane::new(&module(), sites);
+            plane.run_for(1);
+            site(&mut plane, "a", json!({"maps": ["x"], "fails": is_deleted_before}));
+            plane.run_for(10);
+            if is_deleted_before {
+                plane.delete("Site", &Key::new("ns", "a"));
+                plane.run_for(10);
+                plane.announcements.clear();
+            }
+            change(&mut plane, &module().off(), is_start);
+            plane.run_for(10);
+            plane.delete("Site", &Key::new("ns", "a"));
+            plane.run_for(10);
+            let waits = "its finalizer example.com/site to be removed, which binding ctl/site.sh/site added that is not there";
+            assert_eq!(told_of(&plane).as_deref(), Some(waits), "{is_start} {is_deleted_before}");
+            assert_eq!(plane.run_for(3_600), [""; 0]);
+            let warnings = plane.announcements.iter().filter(|one| one.warning);
+            let warnings: Vec<_> = warnings.map(|one| one.reason).collect();
+            assert_eq!(warnings, ["FinalizerLeft"], "{is_start} {is_deleted_before}");
+            assert!(shown(&plane).contains("metadata.finalizers"), "{}", shown(&plane));
+            // The module is on again, and looks after it.
+            site(&mut plane, "a", json!({}));
+            change(&mut plane, &module(), is_start);
+            plane.run_for(10);
+            assert!(plane.get("Site", "a").is_none() && !plane.has_work(), "{:?}", told_of(&plane));
+        }
+    }
+}
+
+#[test]
+fn a_module_that_is_off_is_looked_after_as_long_as_its_finalizer_is_on_an_object() {
+    for is_start in [true, false] {
+        let mut plane = ControlPlane::new(&module(), sites);
+        plane.run_for(1);
+        site(&mut plane, "a", json!({}));
+        plane.run_for(10);
+        change(&mut plane, &module().off(), is_start);
+        plane.run_for(10);
+        assert_eq!((plane.watches(), plane.has_work()), (1, false), "it says nothing of what lives");
+        // Somebody takes it away by hand.
+        let site = ("Site".to_owned(), Key::new("ns", "a"));
+        let mut object = plane.objects[&site].clone();
+        object["metadata"]["finalizers"] = json!([]);
+        plane.put(&site, object);
+        plane.run_for(10);
+        assert_eq!(plane.watches(), 0);
+        plane.restart();
+        plane.run_for(10);
+        assert_eq!(plane.watches(), 0);
+        // What can't be watched for one that is off is no trouble.
+        assert!(shown(&plane).contains("Nothing needs attention"), "{}", shown(&plane));
+    }
+}
+
+/// A controller of the sites with a label.
+fn selecting() -> Files {
+    const CONFIG: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
+        labelSelector: {matchLabels: {mine: 'yes'}}, children: [{apiVersion: v1, kind: ConfigMap}]}]";
+    files().global_hook("site.sh", CONFIG)
+}
+
+/// Gives a site the label, or takes it away.
+fn label(plane: &mut ControlPlane, name: &str, is_mine: bool) {
+    let address = ("Site".to_owned(), Key::new("ns", name));
+    let new = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": name, "namespace": "ns"}, "spec": {"maps": ["x"]}});
+    let mut object = plane.objects.get(&address).cloned().unwrap_or(new);
+    object["metadata"]["labels"] = if is_mine { json!({"mine": "yes"}) } else { json!({}) };
+    plane.put(&address, object);
+}
+
+#[test]
+fn an_object_that_left_the_selection_is_left_alone_while_it_lives_and_finalized_when_it_is_deleted() {
+    for is_restarted in [false, true] {
+        let mut plane = ControlPlane::new(&selecting(), sites);
+        plane.run_for(1);
+        label(&mut plane, "a", true);
+        label(&mut plane, "b", false);
+        plane.run_for(10);
+        assert_eq!((plane.watches(), finalizers(&plane, "b")), (2, Value::Null), "nothing was left");
+        label(&mut plane, "a", false);
+        plane.run_for(10);
+        if is_restarted {
+            plane.restart();
+        }
+        plane.run_for(10);
+        assert_eq!(plane.watches(), 3);
+        site(&mut plane, "a", json!({"maps": ["y"]}));
+        assert_eq!(plane.run_for(3_600), [""; 0]);
+        assert_eq!(plane.children("a"), ["x"]);
+        plane.delete("Site", &Key::new("ns", "a"));
+        let told = plane.run_for(10);
+        assert!(told.contains(&"Finalize ns/a".to_owned()), "{told:#?}");
+        assert!(plane.get("Site", "a").is_none() && plane.children("a").is_empty() && !plane.has_work());
+        assert_eq!(plane.watches(), 2, "nothing is left");
+        plane.delete("Site", &Key::new("ns", "b"));
+        plane.run_for(10);
+        assert!(plane.objects.is_empty() && plane.announcements.is_empty());
+    }
+}
+
+#[test]
+fn an_object_that_leaves_the_selection_may_do_so_at_any_moment_and_come_back() {
+    for millis in 0..40 {
+        let mut plane = ControlPlane::new(&selecting(), sites);
+        plane.run_for(1);
+        label(&mut plane, "a", true);
+        plane.run_for_millis(millis);
+        label(&mut plane, "a", false);
+        plane.run_for_millis(millis / 2);
+        if millis % 3 == 0 {
+            label(&mut plane, "a", true);
+            plane.run_for(10);
+            assert_eq!(plane.children("a"), ["x"]);
+        }
+        if millis % 2 == 0 {
+            plane.relist();
+        }
+        plane.delete("Site", &Key::new("ns", "a"));
+        plane.run_for(60);
+        assert!(plane.objects.is_empty() && !plane.has_work(), "{millis}: {:#?}", plane.objects);
+        assert_eq!(plane.watches(), 2, "{millis}");
+    }
+}
+
+#[test]
+fn a_status_that_is_said_together_with_the_end_is_seen_before_the_finalizer_goes() {
+    let says = |context: &Value| {
+        let is_over = context["type"] == "Finalize";
+        Ok(json!({"finalized": is_over, "status": {"phase": if is_over { "Over" } else { "Ready" }}}))
+    };
+    let mut plane = ControlPlane::new(&module(), says);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({}));
+    plane.run_for(10);
+    plane.watch_lag = 50;
+    plane.delete("Site", &Key::new("ns", "a"));
+    let told = plane.run_for_millis(400);
+    assert_eq!(told.iter().filter(|line| line.starts_with("Finalize")).count(), 1, "{told:#?}");
+    assert!(plane.get("Site", "a").is_none() && !plane.has_work(), "{told:#?}");
+    assert_eq!(plane.conflicts, 0);
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::build::{Files, config, files};
 use crate::control_plane::ControlPlane;
+use crate::world::World;
 
 const CONFIG: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
     children: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: Service, update: Recreate}]}]";
@@ -560,7 +561,7 @@ fn the_controller_of_a_module_that_is_off_does_nothing_until_it_is_on_again() {
     site(&mut plane, "b", json!({"maps": ["z"], "text": "1"}));
     plane.delete("Site", &Key::new("ns", "a"));
     assert_eq!(plane.run_for(600), [""; 0]);
-    assert_eq!((plane.children("a"), plane.has_work()), (vec!["x"], false));
+    assert_eq!(plane.children("a"), ["x"]);
     plane.send(config(3, &[]));
     plane.run_for(10);
     assert!(plane.get("Site", "a").is_none());
@@ -744,8 +745,54 @@ fn two_hooks_can_not_have_one_finalizer_on_one_kind() {
         "hook first/a.sh has the same finalizer for the same kind as hook global/site.sh"
     );
     assert_eq!(catalog.modules[1].broken, None);
+    let files = crate::build::files()
+        .module(1, "one")
+        .hook("a.sh", CONFIG)
+        .hook("b.sh", CONFIG)
+        .module(2, "two")
+        .hook("c.sh", CONFIG);
+    let catalog = files.catalog().with_one_hook_for_each_finalizer();
+    let failure = catalog.modules[0].broken.as_ref().unwrap();
+    assert_eq!(failure.message, "hook one/b.sh has the same finalizer for the same kind as hook one/a.sh");
+    assert_eq!(catalog.modules[1].broken, None, "nothing of the first one is used");
     let twice = controller().global_hook("twice.sh", CONFIG).catalog().with_one_hook_for_each_finalizer();
     let broken =
         twice.global.broken.iter().filter_map(|part| part.hook.as_ref()).map(engine::HookName::as_str);
     assert_eq!((broken.collect::<Vec<_>>(), twice.global.hooks.len()), (vec!["twice.sh"], 1));
+}
+
+#[test]
+fn a_module_that_is_read_alone_has_no_finalizer_of_a_hook_of_another_one() {
+    let module = |files: Files, order, name| files.module(order, name).hooks_only().hook("site.sh", CONFIG);
+    let files = module(module(files(), 1, "first"), 2, "second");
+    let mut refused = files.clone();
+    let broken = files.catalog().with_one_hook_for_each_finalizer().modules[1].broken.clone();
+    refused.modules[1].broken = broken;
+    // Its files are read again with the next try.
+    let alone = files.modules[1].clone();
+    let world = World::new(&refused).loads(alone.clone()).loads(alone).lived(12_000);
+    let module = &world.view().modules[1];
+    let failure = module.last_error.as_ref().map(|failure| failure.message.clone());
+    let why = "hook second/site.sh has the same finalizer for the same kind as hook first/site.sh";
+    assert_eq!((module.phase, failure.as_deref()), ("failed", Some(why)));
+}
+
+#[test]
+fn the_generation_that_was_observed_moves_also_if_a_hook_has_nothing_to_say_of_the_status() {
+    let says = |context: &Value| {
+        let says = context["object"]["spec"]["says"] == true;
+        Ok(if says { json!({"status": {"ready": true}}) } else { json!({}) })
+    };
+    let mut plane = ControlPlane::new(&controller(), says);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"says": false}));
+    assert!(!plane.run_for(10).iter().any(|line| line.starts_with("status")), "it may have none");
+    site(&mut plane, "a", json!({"says": true}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"says": false, "other": 1}));
+    let told = plane.run_for(3_600);
+    assert_eq!(told, ["Reconcile ns/a", r#"status {"observedGeneration":3,"ready":true} of ns/a"#]);
+    plane.restart();
+    let told = plane.run_for(3_600);
+    assert_eq!(told, ["Reconcile ns/a"], "it is so already");
 }

@@ -17,6 +17,7 @@ mod config_map;
 mod config_secret;
 mod contexts;
 mod control_plane;
+mod controller_changes;
 mod controller_figures;
 mod controller_finalizers;
 mod controller_remarks;

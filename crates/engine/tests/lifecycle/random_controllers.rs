@@ -1,5 +1,5 @@
 //! Random lives of objects whose controller is a hook: edits by others, refused writes, lost answers, failures of the hook,
-//! deletions, kinds that go and come, broken watches and restarts at any moment. Some have children in another namespace, too, and
+//! deletions, kinds that go and come, broken watches and restarts at any moment. Some are moved to another queue, have children in another namespace, too, and
 //! follow related objects.
 //!
 //! While they live (`ControlPlane`): no key runs twice at once, no child that its parent wants is deleted, no object is let go
@@ -56,6 +56,9 @@ struct Life {
     random: Random,
     /// Whether there are children in another namespace, and related objects.
     is_wide: bool,
+    config: String,
+    /// Whether its queue has another name than at first.
+    is_renamed: bool,
 }
 
 impl Life {
@@ -68,7 +71,15 @@ impl Life {
         let mut plane = ControlPlane::new(&files, if is_wide { wide } else { sites });
         plane.random = Some(Random(seed ^ 0x5eed));
         plane.run_for(1);
-        Self { plane, random, is_wide }
+        Self { plane, random, is_wide, config, is_renamed: false }
+    }
+
+    /// Gives the queue another name while the operator runs.
+    fn rename_queue(&mut self) {
+        self.is_renamed = !self.is_renamed;
+        let queue = if self.is_renamed { "queue: other, concurrency" } else { "concurrency" };
+        let config = self.config.replacen("concurrency", queue, 1);
+        self.plane.reload(&files().global_hook("site.sh", &config));
     }
 
     fn chance(&mut self, of: u64) -> bool {
@@ -256,8 +267,11 @@ fn whatever_happens_objects_become_what_their_hook_says() {
         let mut life = Life::new(seed);
         // A mistake is mended by much of what comes after it, so rests are many.
         for _ in 0..5 {
-            for _ in 0..6 {
+            for place in 0..6 {
                 life.act();
+                if seed % 5 == 0 && place == 3 {
+                    life.rename_queue();
+                }
                 let millis = match life.random.below(20) {
                     0 => 10_000,
                     1..=4 => 0,

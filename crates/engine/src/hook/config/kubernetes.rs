@@ -57,7 +57,8 @@ pub(super) fn check(spec: &HookSpec, section: &str, report: &Report, compile: Co
         let note = |key: &str, problem: String| {
             report.note(&path.key(key), format!("invalid {section} config [{index}]: {problem}"));
         };
-        let Selection { api_version, kind, names, namespaces, labels, fields } = &binding.selection;
+        let Selection { api_version, kind, names, namespaces, labels, fields, only_metadata: _ } =
+            &binding.selection;
         if api_version.matches('/').count() > 1 {
             note(
                 "apiVersion",

@@ -91,6 +91,7 @@ fn read_event(item: Fields<'_>, report: &Report) -> KubernetesBinding {
             namespaces: read_namespaces(&mut item),
             labels: read_labels(&mut item, report),
             fields: FieldSelector::default(),
+            only_metadata: false,
         },
         jq_filter: item.string("jqFilter").filter(|filter| !filter.is_empty()),
         // A context names the object's kind, which is read from the object.

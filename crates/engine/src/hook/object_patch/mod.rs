@@ -12,6 +12,9 @@ pub use self::error::{ObjectPatchError, Problem};
 pub use self::limits::{MAX_BYTES, MAX_OPERATIONS, MAX_VALUES, MAX_YAML_BYTES};
 pub use self::operation::{Existing, ObjectPatch, Operation, Propagation, Purpose, Target};
 
+/// Who we are to the API server when hooks and controllers change objects.
+pub const FIELD_MANAGER: &str = "addon-operator";
+
 /// Returns the operations of `text`: JSON objects one after the other, or YAML documents.
 ///
 /// # Errors

@@ -37,6 +37,13 @@ pub struct ReconcileResult {
     pub finalized: bool,
 }
 
+impl ReconcileResult {
+    /// Returns whether the hook says something of the status.
+    pub(crate) fn says_status(&self) -> bool {
+        self.status.is_some() || self.conditions.is_some()
+    }
+}
+
 /// A condition of an object, as a hook says it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Condition {
