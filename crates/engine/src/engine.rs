@@ -807,6 +807,10 @@ impl Engine {
                 let why = format!("it failed {} times, the last time because: {shown}", task.head.failures);
                 task.head.failures = 0;
                 task.head.last_failure = Some(Arc::new(failure.clone()));
+                if self.queues.is_repaired_since_begun(&task) {
+                    self.queues.resume(task);
+                    return None;
+                }
                 self.wait(task, &Reason::Parked(why), true);
                 None
             }
@@ -1037,6 +1041,7 @@ impl Engine {
         lower.queues.cancel_backoff(&QueueName::main());
         lower.queues.wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::List(_)));
         lower.queues.take_back(|_| true);
+        lower.queues.somebody_repaired();
         self.controllers.look_again();
         reloaded
     }
@@ -1070,7 +1075,7 @@ impl Engine {
                 lower.queues.cancel_backoff(&queue);
             }
         }
-        lower.queues.take_back_parked(|_| true);
+        lower.queues.somebody_repaired();
         if !changes.any() || !converges.has_begun() {
             return;
         }
