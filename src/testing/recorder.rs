@@ -271,6 +271,7 @@ impl Recording {
             | Event::ReleaseUnwatched { .. }
             | Event::ReviewAbandoned { .. }
             | Event::ReviewRequested { .. }
+            | Event::WebhookCertificateKept { .. }
             | Event::WebhookCertificateRenewed { .. }
             | Event::ShutdownRequested
             | Event::Started

@@ -358,6 +358,7 @@ impl Engine {
             Event::WatchRestored { monitor } if webhooks.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, webhooks.watch_title(monitor), None);
             }
+            Event::WebhookCertificateKept { outcome } => webhooks.certificate_kept(&mut lower, outcome),
             Event::WebhookCertificateRenewed { certificate } => {
                 webhooks.certificate_renewed(lower.cx, certificate);
             }

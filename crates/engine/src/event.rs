@@ -373,6 +373,11 @@ pub enum Event {
         /// Why it does not work; the adapter goes on trying. `None` when it works again.
         failure: Option<Failure>,
     },
+    /// Our own certificate of webhooks is followed in its Secret, or can't be; the adapter goes on trying. It is said when it changes.
+    WebhookCertificateKept {
+        /// Why not.
+        outcome: Result<(), Failure>,
+    },
     /// The certificate of the webhooks was renewed.
     WebhookCertificateRenewed {
         /// The new one.

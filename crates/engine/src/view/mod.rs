@@ -36,7 +36,7 @@ pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, Mo
 pub use footprint::Footprint;
 pub use format::{Format, cut, escaped, one_line, span};
 pub use mask::{ends, masked, masked_text};
-pub(crate) use problems::PARKED;
+pub(crate) use problems::{NOT_FOLLOWED, PARKED};
 pub use problems::{Problem, problems};
 pub use source::{ModuleOriginView, SourceAddonView, SourceRepositoryView, SourceView};
 pub use suggestion::nearest;
@@ -124,8 +124,8 @@ impl View {
             of_config.extend(&mut module.config_problem);
         }
         let of_config = of_config.into_iter().map(|problem| &mut problem.failure);
-        let of_webhooks =
-            self.webhooks.streaks.iter_mut().filter_map(|streak| streak.failure.as_mut().map(Arc::make_mut));
+        let of_streaks = self.webhooks.streaks.iter_mut().filter_map(|streak| streak.failure.as_mut());
+        let of_webhooks = of_streaks.chain(&mut self.webhooks.certificate_failure).map(Arc::make_mut);
         for failure in
             of_modules.into_iter().chain(of_config).chain(&mut self.file_problems).chain(of_webhooks)
         {
@@ -192,6 +192,8 @@ pub struct WebhooksView {
     pub waiting: usize,
     /// Those that let nothing pass.
     pub streaks: Vec<WebhookStreakView>,
+    /// Why our own certificate can't be followed in its Secret, if that failed last.
+    pub certificate_failure: Option<Arc<Failure>>,
     /// How long the certificate is valid; zero if it is not any more. `None` while nothing is served.
     pub certificate_ends_in: Option<Duration>,
 }

@@ -1306,6 +1306,7 @@ fn shown_event(event: &Event) -> String {
             format!("releases {run} [{}]", names.join(" "))
         }
         Event::ReviewAbandoned { id } => format!("review {id} abandoned"),
+        Event::WebhookCertificateKept { outcome } => format!("certificate kept {}", end(outcome)),
         Event::WebhookCertificateRenewed { .. } => "certificate renewed".to_owned(),
         Event::WebhooksRegistered { run, outcome } => format!("registered {run} {}", end(outcome)),
         Event::WebhooksServed { run, outcome } => format!("webhooks served {run} {}", end(outcome)),
