@@ -255,6 +255,7 @@ impl Recording {
             | Event::CatalogChanged { .. }
             | Event::CatalogRejected { .. }
             | Event::ChartMapsLost { .. }
+            | Event::CommandAbandoned { .. }
             | Event::Commanded { .. }
             | Event::ConfigChanged { .. }
             | Event::ConfigRejected { .. }

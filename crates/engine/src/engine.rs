@@ -226,6 +226,7 @@ impl Engine {
                 let Self { converges, .. } = self;
                 command::carry_out((converges, modules, sources), &mut lower, (id, command), may_work);
             }
+            Event::CommandAbandoned { id } => modules.abandon_tests(lower.cx, id),
             Event::ConfigChanged { object, version, data } => self.config_changed(object, &version, data),
             Event::ConfigRejected { object, failure } => {
                 lower.configuration.config_object_rejected(lower.cx, object, failure);
@@ -1446,6 +1447,7 @@ impl Engine {
                 self.controllers.add_queue_views(&mut queues, most_tasks, now);
                 self.repositories.add_queue_view(&mut queues, most_tasks, now);
                 self.webhooks.add_queue_view(&mut queues, now);
+                self.modules.add_tests_view(&mut queues, now);
                 queues
             },
             sources: self.sources.views(now),

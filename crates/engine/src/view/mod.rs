@@ -241,6 +241,17 @@ impl QueueView {
     }
 }
 
+impl QueueView {
+    /// Adds tasks that are in no queue under a name. A queue of hooks may have the same.
+    pub(crate) fn add(queues: &mut Vec<Self>, name: &str, tasks: Vec<TaskView>) {
+        match queues.iter_mut().find(|queue| queue.name.as_str() == name) {
+            _ if tasks.is_empty() => {}
+            Some(queue) => queue.tasks.extend(tasks),
+            None => queues.push(Self { name: name.into(), status: String::new(), tasks }),
+        }
+    }
+}
+
 /// A task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskView {
@@ -276,6 +287,36 @@ pub struct TaskView {
     pub wait_advice: Option<String>,
     /// Whether the other tasks of its queue pass it. Such tasks are the last of the list.
     pub is_aside: bool,
+}
+
+impl TaskView {
+    /// Returns a task of no queue, which waits for no other one: how old it is, and for how long it runs.
+    pub(crate) fn outside(
+        id: TaskId,
+        kind: TaskType,
+        description: String,
+        chain: Cause,
+        (age, running): (Duration, Option<Duration>),
+    ) -> Self {
+        Self {
+            id,
+            description,
+            module: None,
+            age,
+            running,
+            failures: 0,
+            last_failure: None,
+            retry_in: None,
+            waits_for: None,
+            cause: chain.to_string(),
+            chain,
+            kind,
+            hook: None,
+            blocked_for: None,
+            wait_advice: None,
+            is_aside: true,
+        }
+    }
 }
 
 /// What people should know about an object whose controller does not fail.

@@ -29,7 +29,7 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, CommandAbandoned, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KindAppeared, KindIsClusterWide, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseTested, ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,

@@ -1252,6 +1252,7 @@ fn shown_event(event: &Event) -> String {
         Event::SourceFetched { run, outcome } => format!("fetched {run} {}", end(outcome)),
         Event::CatalogChanged { .. } => "files changed".to_owned(),
         Event::CatalogRejected { .. } => "files rejected".to_owned(),
+        Event::CommandAbandoned { id } => format!("command {id} abandoned"),
         Event::Commanded { id, command } => format!("command {id} {command:?}"),
         Event::ConfigChanged { object, version, data } => {
             let keys: Vec<&str> = data.iter().flat_map(|data| data.0.keys()).map(String::as_str).collect();
