@@ -76,7 +76,8 @@ type ChartInput = ((Arc<Module>, ReleaseTarget), ValuesInput);
 #[derive(Debug)]
 enum Question {
     Chart(ModuleName, oneshot::Sender<Option<ChartInput>>),
-    Command(Command, oneshot::Sender<Result<String, Failure>>),
+    /// A command; the receiver fails when nobody waits for the answer any more.
+    Command(Command, oneshot::Sender<Result<String, Failure>>, oneshot::Receiver<()>),
     /// How far converges are.
     Converge(oneshot::Sender<ConvergeView>),
     /// What metrics tell.
@@ -258,8 +259,12 @@ impl Questions {
     /// Gives a command and returns what came of it; `None` when the operator has ended.
     pub async fn command(&self, command: Command) -> Option<Result<String, Failure>> {
         let (answer, outcome) = oneshot::channel();
-        self.questions.send(Question::Command(command, answer)).await.ok()?;
-        outcome.await.ok()
+        // It is dropped with this future.
+        let (waits, gone) = oneshot::channel();
+        self.questions.send(Question::Command(command, answer, gone)).await.ok()?;
+        let outcome = outcome.await.ok();
+        let _ = waits.send(());
+        outcome
     }
 }
 
@@ -415,9 +420,15 @@ impl<O: Effects> Driver<O> {
                 let _ = answer.send(self.engine.source_plan(now, key, &spec, fetched));
             }
             Question::Inspection(answer) => drop(answer.send(self.engine.inspect())),
-            Question::Command(command, answer) => {
+            Question::Command(command, answer, gone) => {
                 let id = CommandId::new(self.next_command);
                 self.next_command += 1;
+                let inbox = self.inbox.clone();
+                tokio::spawn(async move {
+                    if gone.await.is_err() {
+                        inbox.answer(Event::CommandAbandoned { id });
+                    }
+                });
                 self.commands.retain(|(_, answer)| !answer.is_closed());
                 self.commands.push((id, answer));
                 return self.handle(Event::Commanded { id, command });

@@ -228,9 +228,10 @@ impl ChartHooks<'_> {
         })
     }
 
-    /// Waits until the object is done; returns what it failed by.
+    /// Waits until the object is done or deleted; returns what it failed by.
     async fn wait(&self, object: &Object, resource: &Resource, end: impl End) -> Result<(), Unmet> {
-        let done = |found: Option<&Value>| found.is_some_and(|found| end.of(found).is_some());
+        // One that somebody deleted is never done.
+        let done = |found: Option<&Value>| found.is_none_or(|found| end.of(found).is_some());
         let collection = resource.path(Some(self.namespace_of(object)));
         let found = self.wait_for(&collection, &object.name, done).await?;
         let verdict = found.as_ref().and_then(|found| end.of(found));

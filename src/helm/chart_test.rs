@@ -90,9 +90,11 @@ impl Helm {
         report.tests = hooks.iter().map(test_run).collect();
         match outcome {
             Err(ReleaseError::Cancelled) => {
-                let message = format!("the tests of release {release} were ended, because the operator ends");
+                let message = format!(
+                    "the tests of release {release} were ended: the operator ends, or who asked for them is gone"
+                );
                 let failure = Failure::new(FailureKind::Cancelled, message);
-                return Ok(Err(failure.advise("run them again when it is back")));
+                return Ok(Err(failure.advise("run them again")));
             }
             outcome => report.failure = outcome.err().map(|error| error.to_string()),
         }

@@ -257,6 +257,7 @@ impl Recording {
             | Event::CatalogChanged { .. }
             | Event::CatalogRejected { .. }
             | Event::ChartMapsLost { .. }
+            | Event::CommandAbandoned { .. }
             | Event::Commanded { .. }
             | Event::ConfigChanged { .. }
             | Event::ConfigRejected { .. }
@@ -273,6 +274,7 @@ impl Recording {
             | Event::ReleaseUnwatched { .. }
             | Event::ReviewAbandoned { .. }
             | Event::ReviewRequested { .. }
+            | Event::WebhookCertificateKept { .. }
             | Event::WebhookCertificateRenewed { .. }
             | Event::ShutdownRequested
             | Event::Started

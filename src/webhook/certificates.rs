@@ -50,6 +50,9 @@ const CA: &str = "ca.crt";
 /// How many bytes each of them may have.
 const LONGEST: u64 = 1 << 20;
 
+/// How many authorities are trusted for certificates of our own: replicas show no more than one or two.
+const MOST_AUTHORITIES: usize = 8;
+
 /// A certificate in PEM, as somebody gives it.
 pub(super) struct Given<'g> {
     /// Where it is, for messages.
@@ -226,6 +229,25 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
+/// Returns the certificates of a text in PEM, one by one.
+pub(super) fn authorities(pem: &str) -> impl Iterator<Item = &str> {
+    const END: &str = "-----END CERTIFICATE-----";
+    pem.split_inclusive(END).filter(|text| text.ends_with(END)).map(str::trim)
+}
+
+/// Returns authorities with `others` behind the first of them, if one of those is missing. The last ones go if they are too many.
+pub(super) fn with_authorities(pem: &str, others: &[String]) -> Option<String> {
+    let known: Vec<&str> = authorities(pem).collect();
+    let mut all = known.clone();
+    for other in others.iter().map(String::as_str) {
+        if !all.contains(&other) {
+            all.insert(all.len().min(1), other);
+        }
+    }
+    all.truncate(MOST_AUTHORITIES);
+    (all != known).then(|| all.iter().flat_map(|authority| [*authority, "\n"]).collect())
+}
+
 /// Returns certificates as configurations of webhooks have them.
 pub(super) fn bundle(pem: &str) -> Arc<str> {
     STANDARD.encode(pem).into()
@@ -263,6 +285,22 @@ mod tests {
         for (found, expected) in cases {
             assert!(found.contains(expected), "{found}");
         }
+    }
+
+    #[test]
+    fn authorities_come_behind_that_of_the_certificate_and_are_limited() {
+        let now = Timestamp::now();
+        let made: Vec<String> = (0..10).map(|_| issue(HOST, now).unwrap().ca.trim().to_owned()).collect();
+        let of = |first: usize, others: &[usize]| {
+            let others: Vec<String> = others.iter().map(|other| made[*other].clone()).collect();
+            with_authorities(&format!("{}\n", made[first]), &others)
+        };
+        assert_eq!((of(0, &[]), of(0, &[0])), (None, None));
+        assert_eq!(of(0, &[1, 0, 1]).unwrap(), format!("{}\n{}\n", made[0], made[1]));
+        let all = of(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
+        let all: Vec<&str> = authorities(&all).collect();
+        assert_eq!((all.len(), all[0], all[1]), (8, made[0].as_str(), made[9].as_str()));
+        assert_eq!(authorities("garbage").count(), 0);
     }
 
     #[test]

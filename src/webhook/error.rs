@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use engine::{Failure, FailureKind};
+
 use crate::cluster::RequestError;
 
 /// Why reviews can't be taken.
@@ -53,4 +55,20 @@ pub enum WebhookError {
         /// Why not.
         source: RequestError,
     },
+}
+
+impl WebhookError {
+    /// Returns it as the engine gets it.
+    pub(super) fn failure(&self) -> Failure {
+        let kind = match self {
+            Self::Secret { source, .. } if source.code() == 403 => FailureKind::Forbidden,
+            Self::Secret { .. } => FailureKind::Cluster,
+            Self::Port { .. }
+            | Self::File { .. }
+            | Self::Unusable { .. }
+            | Self::Watch { .. }
+            | Self::Make(_) => FailureKind::Files,
+        };
+        Failure::of(kind, self)
+    }
 }

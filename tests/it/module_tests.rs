@@ -154,6 +154,54 @@ async fn a_test_that_takes_too_long_fails_after_its_timeout() {
 }
 
 #[tokio::test]
+async fn a_test_whose_object_is_deleted_fails_at_once() {
+    let slow = pod("slow", 0, "i", "test", "");
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/slow.yaml", &slow)]);
+    let helm = helm(&world, "");
+    world.upgraded(&helm).await;
+    let deleting = async {
+        while !pod_is_there(&world, "slow").await {
+            tokio::task::yield_now().await;
+        }
+        world.send(Method::DELETE, &format!("/api/v1/namespaces/{NAMESPACE}/pods/slow"), &json!(null)).await;
+    };
+    let request = all();
+    let (report, ()) = tokio::join!(tested(&helm, &request), deleting);
+    let report = report.unwrap();
+    assert_eq!(report.failure.as_deref(), Some("test hook Pod slow failed: Pod slow was deleted"));
+    assert_eq!(phases(&report), [("slow", "Failed")]);
+}
+
+#[test]
+fn tests_are_shown_while_they_run_and_end_with_the_command_that_runs_them() {
+    let world = Workspace::new();
+    world.write("modules/010-web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    world.write("modules/010-web/templates/test.yaml", &pod("never", 0, "fail", "test", ""));
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    let (running, _) = world.ready();
+    let mut command = world.command(&["module", "test", "web"]).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let until = |is_shown: bool| loop {
+        let (_, text) = world.ask(&["queue", "list"]);
+        if text.contains("ModuleTest:tests:web:all") == is_shown {
+            return;
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{text}");
+    };
+    until(true);
+    for question in [&["status"][..], &["why", "module", "web"]] {
+        let (_, text) = world.ask(question);
+        assert!(text.contains("ModuleTest"), "{text}");
+    }
+    let (exit, text) = world.ask(&["module", "test", "web"]);
+    assert!(exit == 2 && text.contains("the tests of module web run already"), "{text}");
+    command.kill().unwrap();
+    command.wait().unwrap();
+    until(false);
+    assert_eq!(running.stop(), 0);
+}
+
+#[tokio::test]
 async fn the_end_of_the_operator_ends_a_test_and_the_record_says_so() {
     let slow = pod("slow", 0, "i", "test", "hook-failed");
     let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/slow.yaml", &slow)]);

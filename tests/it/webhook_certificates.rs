@@ -10,19 +10,19 @@ use addon_operator::driver;
 use addon_operator::webhook::{CertificateFiles, Clock, Options, Webhooks};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{WebhookClient, WebhookRegistration};
+use engine::{WebhookCertificate, WebhookClient, WebhookRegistration};
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::support::in_process::Cluster;
 use crate::support::pause::pause;
 use crate::support::program::get as get_page;
-use crate::support::server::ok;
+use crate::support::server::{get, ok, send};
 use crate::webhook_listener::{Asked, PATH, asked, review, started, world};
 use crate::webhooks::MAPS;
 
@@ -177,6 +177,128 @@ async fn f_f4_our_own_certificate_is_renewed_at_two_thirds_of_its_life_and_trust
     time.send_replace(due + SignedDuration::from_hours(365 * 24));
     let late = Webhooks::bind(world.client(), options(), true).await.unwrap();
     assert_ne!(late.serve(&inbox).await.unwrap().ca_bundle, certificate.ca_bundle);
+}
+
+/// Where our own certificate is.
+const SECRET: &str = "/api/v1/namespaces/ops/secrets/addon-operator-ops-tls";
+
+/// Waits until the Secret is as wanted, and returns it.
+async fn secret_with(world: &Cluster, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    let begun = Instant::now();
+    loop {
+        let secret = get(&world.server, SECRET).await.unwrap_or_default();
+        if is_wanted(&secret) {
+            return secret;
+        }
+        assert!(begun.elapsed() < Duration::from_mins(1), "{secret}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns how many certificates a text has that is PEM in base64.
+fn certificates_in(bundle: &str) -> usize {
+    CertificateDer::pem_slice_iter(&STANDARD.decode(bundle).unwrap()).count()
+}
+
+/// Returns what the API server shall trust from now on.
+async fn renewed(channels: &mut driver::Channels) -> WebhookCertificate {
+    let answer = tokio::time::timeout(Duration::from_mins(1), channels.next_answer()).await;
+    match answer.expect("nothing is told of another certificate") {
+        Some(engine::Event::WebhookCertificateRenewed { certificate }) => certificate,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn shown_to(trusted: &str, webhooks: &Webhooks) -> Vec<u8> {
+    Asked { port: port_of(webhooks), trusted: STANDARD.decode(trusted).unwrap(), own: None }.shown().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_a_secret_that_is_lost_or_garbled_gets_the_certificate_back_that_replicas_show() {
+    let world = Cluster::new().await;
+    let (_time, held) = watch::channel(Timestamp::now());
+    let (inbox, _questions, _channels) = driver::channels();
+    let replica = async || Webhooks::bind(world.client(), replica_options(None, &held), true).await.unwrap();
+    let running = replica().await;
+    let bundle = running.serve(&inbox).await.unwrap().ca_bundle;
+    let of = |secret: &Value| secret["data"].clone();
+    let before = of(&secret_with(&world, |secret| !secret.is_null()).await);
+    ok(&world.server, Method::DELETE, SECRET, &Value::Null).await;
+    secret_with(&world, |secret| of(secret) == before).await;
+    let garbage = [json!({"data": {"tls.crt": "Z2FyYmFnZQ=="}}), json!({"metadata": {"annotations": null}})];
+    for garbage in garbage {
+        let annotation = |secret: &Value| secret["metadata"]["annotations"].is_object();
+        ok(&world.server, Method::PATCH, SECRET, &garbage).await;
+        secret_with(&world, |secret| of(secret) == before && annotation(secret)).await;
+    }
+    let late = replica().await;
+    let (other_inbox, _questions, _channels) = driver::channels();
+    assert_eq!(late.serve(&other_inbox).await.unwrap().ca_bundle, bundle);
+    assert_eq!(shown_to(&bundle, &late).await, shown_to(&bundle, &running).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_another_authority_in_the_secret_is_adopted_and_what_replicas_show_stays_trusted() {
+    let (world, elsewhere) = (Cluster::new().await, Cluster::new().await);
+    let (time, held) = watch::channel(Timestamp::now());
+    let replica = async |world: &Cluster| {
+        Webhooks::bind(world.client(), replica_options(None, &held), true).await.unwrap()
+    };
+    let (inbox, _questions, mut channels) = driver::channels();
+    let (other_inbox, _other_questions, mut other_channels) = driver::channels();
+    let (leader, standby) = (replica(&world).await, replica(&world).await);
+    let first = leader.serve(&inbox).await.unwrap();
+    leader.register(&told(&first.ca_bundle)).await.unwrap();
+    standby.serve(&other_inbox).await.unwrap();
+    let old = shown_to(&first.ca_bundle, &standby).await;
+    // Another replica, which found none, made one.
+    let (third, (third_inbox, _third_questions, _third_channels)) =
+        (replica(&elsewhere).await, driver::channels());
+    third.serve(&third_inbox).await.unwrap();
+    let mut made = get(&elsewhere.server, SECRET).await.unwrap();
+    made["metadata"] = json!({"annotations": made["metadata"]["annotations"]});
+    let (status, answer) = send(&world.server, Method::PATCH, SECRET, &made).await;
+    assert_eq!(status, 200, "{answer}");
+    let both = |bundle: &str| certificates_in(bundle) == 2;
+    let secret = secret_with(&world, |secret| secret["data"]["ca.crt"].as_str().is_some_and(both)).await;
+    let all = secret["data"]["ca.crt"].as_str().unwrap();
+    // The leader tells the API server of both, and shows the other one then.
+    let mut told_last = renewed(&mut channels).await.ca_bundle;
+    if &*told_last != all {
+        told_last = renewed(&mut channels).await.ca_bundle;
+    }
+    assert_eq!(&*told_last, all);
+    assert_eq!(shown_to(all, &leader).await, old);
+    leader.register(&told(all)).await.unwrap();
+    let new = shown_to(all, &leader).await;
+    assert_ne!(new, old);
+    assert_eq!(new, shown_to(all, &third).await);
+    // The standby shows the old one until then, and would tell of both if it led now. So would a replica that starts.
+    let mut of_standby = renewed(&mut other_channels).await.ca_bundle;
+    if &*of_standby != all {
+        of_standby = renewed(&mut other_channels).await.ca_bundle;
+    }
+    assert_eq!((&*of_standby, shown_to(all, &standby).await), (all, old));
+    let late = replica(&world).await;
+    assert_eq!(&*late.serve(&third_inbox).await.unwrap().ca_bundle, all);
+    time.send_modify(|time| *time += SignedDuration::from_mins(11));
+    let begun = Instant::now();
+    while shown_to(all, &standby).await != new {
+        assert!(begun.elapsed() < Duration::from_mins(1), "the standby shows the old one for ever");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_a_secret_whose_time_somebody_wrote_gets_another_certificate_at_once() {
+    let world = Cluster::new().await;
+    let (_time, held) = watch::channel(Timestamp::now());
+    let (inbox, _questions, mut channels) = driver::channels();
+    let webhooks = Webhooks::bind(world.client(), replica_options(None, &held), true).await.unwrap();
+    let first = webhooks.serve(&inbox).await.unwrap();
+    let due = json!({"metadata": {"annotations": {"addon-operator.io/renew-at": "2020-01-01T00:00:00Z"}}});
+    ok(&world.server, Method::PATCH, SECRET, &due).await;
+    let next = renewed(&mut channels).await;
+    assert_eq!((certificates_in(&first.ca_bundle), certificates_in(&next.ca_bundle)), (1, 2));
 }
 
 /// What a replica is started with whose certificate a test looks at.

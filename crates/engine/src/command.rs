@@ -91,7 +91,7 @@ fn answer(
             return Ok(None);
         }
         Command::TestModule(name, request) => {
-            modules.test_chart(id, &name, request)?;
+            modules.test_chart(lower.cx, id, &name, request)?;
             return Ok(None);
         }
         Command::SyncSource(key) => {

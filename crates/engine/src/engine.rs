@@ -227,6 +227,7 @@ impl Engine {
                 let Self { converges, .. } = self;
                 command::carry_out((converges, modules, sources), &mut lower, (id, command), may_work);
             }
+            Event::CommandAbandoned { id } => modules.abandon_tests(lower.cx, id),
             Event::ConfigChanged { object, version, data } => self.config_changed(object, &version, data),
             Event::ConfigRejected { object, failure } => {
                 lower.configuration.config_object_rejected(lower.cx, object, failure);
@@ -359,6 +360,7 @@ impl Engine {
             Event::WatchRestored { monitor } if webhooks.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, webhooks.watch_title(monitor), None);
             }
+            Event::WebhookCertificateKept { outcome } => webhooks.certificate_kept(&mut lower, outcome),
             Event::WebhookCertificateRenewed { certificate } => {
                 webhooks.certificate_renewed(lower.cx, certificate);
             }
@@ -809,6 +811,10 @@ impl Engine {
                 let why = format!("it failed {} times, the last time because: {shown}", task.head.failures);
                 task.head.failures = 0;
                 task.head.last_failure = Some(Arc::new(failure.clone()));
+                if self.queues.is_repaired_since_begun(&task) {
+                    self.queues.resume(task);
+                    return None;
+                }
                 self.wait(task, &Reason::Parked(why), true);
                 None
             }
@@ -1040,6 +1046,7 @@ impl Engine {
         lower.queues.cancel_backoff(&QueueName::main());
         lower.queues.wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::List(_)));
         lower.queues.take_back(|_| true);
+        lower.queues.somebody_repaired();
         self.controllers.look_again();
         reloaded
     }
@@ -1073,7 +1080,7 @@ impl Engine {
                 lower.queues.cancel_backoff(&queue);
             }
         }
-        lower.queues.take_back_parked(|_| true);
+        lower.queues.somebody_repaired();
         if !changes.any() || !converges.has_begun() {
             return;
         }
@@ -1444,6 +1451,7 @@ impl Engine {
                 self.controllers.add_queue_views(&mut queues, most_tasks, now);
                 self.repositories.add_queue_view(&mut queues, most_tasks, now);
                 self.webhooks.add_queue_view(&mut queues, now);
+                self.modules.add_tests_view(&mut queues, now);
                 queues
             },
             sources: self.sources.views(now),

@@ -380,6 +380,16 @@ pub enum Event {
         /// Why it does not work; the adapter goes on trying. `None` when it works again.
         failure: Option<Failure>,
     },
+    /// Nobody waits for the answer to a command any more.
+    CommandAbandoned {
+        /// The command.
+        id: CommandId,
+    },
+    /// Our own certificate of webhooks is followed in its Secret, or can't be; the adapter goes on trying. It is said when it changes.
+    WebhookCertificateKept {
+        /// Why not.
+        outcome: Result<(), Failure>,
+    },
     /// The certificate of the webhooks was renewed.
     WebhookCertificateRenewed {
         /// The new one.

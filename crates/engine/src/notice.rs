@@ -404,6 +404,8 @@ pub enum TaskType {
     ModuleReload,
     /// Runs a module.
     ModuleRun,
+    /// Runs the tests of a module's chart.
+    ModuleTest,
     /// Waits for modules that run in queues of their own.
     ParallelModuleRun,
     /// Runs a hook for an object that it is the controller of, and makes what it says so.

@@ -77,6 +77,8 @@ pub(crate) struct Changes {
     pub(crate) modules: BTreeSet<ModuleName>,
     /// It says something else about which modules are on.
     pub(super) flags: bool,
+    /// Somebody wrote a key, which may say what it said before, or nothing to the operator.
+    pub(super) is_edited: bool,
     /// The keys that led to it.
     pub(super) keys: Vec<String>,
 }

@@ -127,7 +127,7 @@ impl Configuration {
         let is_repaired = problems != self.config_map.problems;
         let place = self.place(object);
         let cause = Cause::outside(format!("{place} key {} rv {version}", changes.keys.join(", ")));
-        (changes.any() || is_repaired).then_some((changes, cause))
+        (changes.any() || changes.is_edited || is_repaired).then_some((changes, cause))
     }
 
     /// Records that an object could not be read: what it said before stays in force.
@@ -246,7 +246,8 @@ impl Configuration {
                         changes.keys.push(key);
                     }
                 }
-                Owner::Unknown => {}
+                // Hooks can read it, whatever it says.
+                Owner::Unknown => changes.is_edited = true,
             }
         }
         let unknown = self.config_map.of(object).unknown();
@@ -294,6 +295,7 @@ impl Configuration {
         if self.config_map.is_being_saved(object, key, value.as_deref()) {
             return;
         }
+        changes.is_edited = true;
         let wanted = value.clone().unwrap_or_default();
         let (section, other_is_good) = match self.with_layer(&section, object, value) {
             Ok(taken) => taken,

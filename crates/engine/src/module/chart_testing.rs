@@ -4,7 +4,7 @@
 //! flight, and a run that comes later does not wait for a test. See docs/charts.md#tests-of-a-chart.
 
 use super::Modules;
-use super::chart_tests::AT_ONCE;
+use super::chart_tests::{AT_ONCE, Asked, QUEUE};
 use crate::chart_test::{TestReport, TestRequest};
 use crate::configuration::Configuration;
 use crate::context::Context;
@@ -13,6 +13,8 @@ use crate::failure::{Failure, FailureKind};
 use crate::name::{CommandId, ModuleName, RunId};
 use crate::queue::Queues;
 use crate::task::{Task, TaskKind};
+use crate::time::Time;
+use crate::view::QueueView;
 
 impl Modules {
     /// Has the tests of a module's chart run. The answer comes when they have ended.
@@ -22,7 +24,8 @@ impl Modules {
     /// When there is no such module or it has no chart, when its tests run already, and when too many others do.
     pub(crate) fn test_chart(
         &mut self,
-        id: CommandId,
+        cx: &mut Context,
+        command: CommandId,
         name: &ModuleName,
         request: TestRequest,
     ) -> Result<(), Failure> {
@@ -33,14 +36,15 @@ impl Modules {
         }
         if self.tests.has(name) {
             let failure = refused(format!("the tests of module {name} run already"));
-            return Err(failure.advise("wait until they have ended: they would delete each other's objects"));
+            return Err(failure.advise("wait until they have ended: they would delete each other's objects. `addon-operator queue list` says since when they run; the end of the command that runs them ends them, and so does the removal of what they wait for"));
         }
         if self.tests.waiting.len() + self.tests.running.len() >= AT_ONCE {
             return Err(
                 refused(format!("the tests of {AT_ONCE} modules run already")).advise("try again later")
             );
         }
-        self.tests.waiting.insert(name.clone(), (id, request));
+        let asked = Asked { command, request, task: cx.ids.task(), at: cx.now };
+        self.tests.waiting.insert(name.clone(), asked);
         Ok(())
     }
 
@@ -53,28 +57,44 @@ impl Modules {
         let ready: Vec<ModuleName> =
             self.tests.waiting.keys().filter(|name| !is_busy(name)).cloned().collect();
         for name in ready {
-            let Some((id, request)) = self.tests.waiting.remove(&name) else { continue };
+            let Some(asked) = self.tests.waiting.remove(&name) else { continue };
             let (run, target) = (cx.ids.run(), self.release_place(configuration, &name));
+            let request = asked.request.clone();
             cx.push(Effect::TestRelease { run, module: name.clone(), target, request });
-            self.tests.running.insert(run, (name, id));
+            self.tests.running.insert(run, (name, asked, cx.now));
         }
     }
 
     /// Answers who asked for tests that have ended.
     pub(crate) fn tests_ended(&mut self, cx: &mut Context, run: RunId, outcome: Result<TestReport, Failure>) {
-        let Some((name, id)) = self.tests.running.remove(&run) else { return };
+        let Some((name, asked, _)) = self.tests.running.remove(&run) else { return };
         let outcome = outcome.and_then(|report| {
             serde_json::to_string(&report).map_err(|error| {
                 let message = format!("what came of the tests of module {name} has no JSON form: {error}");
                 Failure::new(FailureKind::Bug, message)
             })
         });
-        cx.push(Effect::AnswerCommand { id, outcome });
+        cx.push(Effect::AnswerCommand { id: asked.command, outcome });
+    }
+
+    /// Ends the tests that a command asked for which nobody waits for any more.
+    pub(crate) fn abandon_tests(&mut self, cx: &mut Context, command: CommandId) {
+        self.tests.waiting.retain(|_, asked| asked.command != command);
+        for (run, (_, asked, _)) in &self.tests.running {
+            if asked.command == command {
+                cx.push(Effect::CancelRun { run: *run });
+            }
+        }
+    }
+
+    /// Adds the tests that run or wait, as a queue of their own.
+    pub(crate) fn add_tests_view(&self, queues: &mut Vec<QueueView>, now: Time) {
+        QueueView::add(queues, QUEUE, self.tests.views(now));
     }
 
     /// Ends all tests: whoever runs them can do so again after the next start.
     pub(crate) fn end_tests(&mut self, cx: &mut Context) {
-        for (name, (id, _)) in std::mem::take(&mut self.tests.waiting) {
+        for (name, Asked { command: id, .. }) in std::mem::take(&mut self.tests.waiting) {
             let message = format!("the tests of module {name} did not run: the operator ends");
             let failure =
                 Failure::new(FailureKind::Cancelled, message).advise("run them again when it is back");

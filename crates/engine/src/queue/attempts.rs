@@ -26,7 +26,7 @@ impl Queues {
         answer: Answer,
         effect: Effect,
     ) {
-        note_begun(cx, &mut task);
+        self.note_begun(cx, &mut task);
         self.processes += usize::from(answer.is_process());
         if let Some(values) = effect.values() {
             task.head.read = Some(values.clone());
@@ -44,7 +44,7 @@ impl Queues {
         answer: Answer,
         values: ValuesInput,
     ) {
-        note_begun(cx, &mut task);
+        self.note_begun(cx, &mut task);
         task.head.read = Some(values);
         self.put_running(Running { task, run, answer, since: cx.now, dropped: false });
     }
@@ -140,7 +140,7 @@ impl Queues {
 
     /// Records and reports that a task is done. `allowed` is the failure that counts as success.
     pub(crate) fn end(&mut self, cx: &mut Context, mut task: Task, allowed: Option<Failure>) -> Task {
-        note_begun(cx, &mut task);
+        self.note_begun(cx, &mut task);
         let took = cx.now.since(task.head.begun_at.unwrap_or(cx.now));
         let is_allowed = allowed.is_some();
         let ending = allowed.clone().map_or(Ending::Done, Ending::Allowed);
@@ -186,7 +186,7 @@ impl Queues {
         failure: &Failure,
         (retry, is_old): (Option<Duration>, bool),
     ) {
-        note_begun(cx, task);
+        self.note_begun(cx, task);
         let head = &mut task.head;
         let took = cx.now.since(head.begun_at.take().unwrap_or(cx.now));
         head.failures = head.failures.saturating_add(1);
@@ -243,6 +243,25 @@ impl Queues {
         self.resume(task);
     }
 
+    /// Takes note that somebody changed files or the ConfigMap. What is parked goes on.
+    pub(crate) fn somebody_repaired(&mut self) {
+        self.repairs += 1;
+        self.take_back_parked(|_| true);
+    }
+
+    /// Returns whether somebody changed files or the ConfigMap since the last attempt at a task began, which read what was before.
+    pub(crate) fn is_repaired_since_begun(&self, task: &Task) -> bool {
+        task.head.begun_behind != self.repairs
+    }
+
+    fn note_begun(&self, cx: &mut Context, task: &mut Task) {
+        if task.head.begun_at.is_none() {
+            task.head.begun_at = Some(cx.now);
+            task.head.begun_behind = self.repairs;
+            cx.notify(Notice::TaskStarted { task: task.info(), waited: cx.now.since(task.head.queued_at) });
+        }
+    }
+
     /// Puts a module run behind the last other one of its converge.
     pub(super) fn put_behind(&mut self, task: Task) {
         self.rebuild(&task.head.queue.clone(), |mut tasks| {
@@ -270,11 +289,4 @@ impl Queues {
 /// Returns whether what failed so many times alike was told often enough: it is told the first, second, fourth, eighth time.
 pub(crate) fn is_told_already(alike: u32) -> bool {
     !alike.is_power_of_two()
-}
-
-fn note_begun(cx: &mut Context, task: &mut Task) {
-    if task.head.begun_at.is_none() {
-        task.head.begun_at = Some(cx.now);
-        cx.notify(Notice::TaskStarted { task: task.info(), waited: cx.now.since(task.head.queued_at) });
-    }
 }

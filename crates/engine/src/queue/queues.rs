@@ -48,6 +48,8 @@ pub(crate) struct Queues {
     pub(super) short_memory: Option<ShortMemory>,
     /// How many answers came that were not wanted any more.
     pub(super) stale_answers: u64,
+    /// How often somebody changed what may have been the reason of failures.
+    pub(super) repairs: u64,
 }
 
 /// An end of a queue.

@@ -51,6 +51,8 @@ pub(crate) struct TaskHead {
     pub(crate) queued_at: Time,
     /// When its current attempt began.
     pub(crate) begun_at: Option<Time>,
+    /// How often somebody had changed files or the ConfigMap when its last attempt began.
+    pub(crate) begun_behind: u64,
     /// When it failed for the first time.
     pub(crate) failing_since: Option<Time>,
     /// How many attempts failed.
@@ -109,6 +111,7 @@ impl TaskHead {
             generation,
             queued_at: cx.now,
             begun_at: None,
+            begun_behind: 0,
             failing_since: None,
             failures: 0,
             last_failure: None,

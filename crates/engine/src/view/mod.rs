@@ -36,7 +36,7 @@ pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, Mo
 pub use footprint::Footprint;
 pub use format::{Format, cut, escaped, one_line, span};
 pub use mask::{ends, masked, masked_text};
-pub(crate) use problems::PARKED;
+pub(crate) use problems::{NOT_FOLLOWED, PARKED};
 pub use problems::{Problem, problems};
 pub use source::{ModuleOriginView, SourceAddonView, SourceRepositoryView, SourceView};
 pub use suggestion::nearest;
@@ -124,8 +124,8 @@ impl View {
             of_config.extend(&mut module.config_problem);
         }
         let of_config = of_config.into_iter().map(|problem| &mut problem.failure);
-        let of_webhooks =
-            self.webhooks.streaks.iter_mut().filter_map(|streak| streak.failure.as_mut().map(Arc::make_mut));
+        let of_streaks = self.webhooks.streaks.iter_mut().filter_map(|streak| streak.failure.as_mut());
+        let of_webhooks = of_streaks.chain(&mut self.webhooks.certificate_failure).map(Arc::make_mut);
         for failure in
             of_modules.into_iter().chain(of_config).chain(&mut self.file_problems).chain(of_webhooks)
         {
@@ -192,6 +192,8 @@ pub struct WebhooksView {
     pub waiting: usize,
     /// Those that let nothing pass.
     pub streaks: Vec<WebhookStreakView>,
+    /// Why our own certificate can't be followed in its Secret, if that failed last.
+    pub certificate_failure: Option<Arc<Failure>>,
     /// How long the certificate is valid; zero if it is not any more. `None` while nothing is served.
     pub certificate_ends_in: Option<Duration>,
 }
@@ -239,6 +241,17 @@ impl QueueView {
     }
 }
 
+impl QueueView {
+    /// Adds tasks that are in no queue under a name. A queue of hooks may have the same.
+    pub(crate) fn add(queues: &mut Vec<Self>, name: &str, tasks: Vec<TaskView>) {
+        match queues.iter_mut().find(|queue| queue.name.as_str() == name) {
+            _ if tasks.is_empty() => {}
+            Some(queue) => queue.tasks.extend(tasks),
+            None => queues.push(Self { name: name.into(), status: String::new(), tasks }),
+        }
+    }
+}
+
 /// A task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskView {
@@ -274,6 +287,36 @@ pub struct TaskView {
     pub wait_advice: Option<String>,
     /// Whether the other tasks of its queue pass it. Such tasks are the last of the list.
     pub is_aside: bool,
+}
+
+impl TaskView {
+    /// Returns a task of no queue, which waits for no other one: how old it is, and for how long it runs.
+    pub(crate) fn outside(
+        id: TaskId,
+        kind: TaskType,
+        description: String,
+        chain: Cause,
+        (age, running): (Duration, Option<Duration>),
+    ) -> Self {
+        Self {
+            id,
+            description,
+            module: None,
+            age,
+            running,
+            failures: 0,
+            last_failure: None,
+            retry_in: None,
+            waits_for: None,
+            cause: chain.to_string(),
+            chain,
+            kind,
+            hook: None,
+            blocked_for: None,
+            wait_advice: None,
+            is_aside: true,
+        }
+    }
 }
 
 /// What people should know about an object whose controller does not fail.

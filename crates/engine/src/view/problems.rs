@@ -31,6 +31,12 @@ pub(super) const OPENED_AGAIN: &str = "look whether the API server answers and w
 const REGISTERED_AGAIN: &str =
     "look whether the API server answers and what it refuses; they are registered again by themselves";
 
+/// What is wrong with a certificate of webhooks whose Secret can't be read, written or watched.
+pub(crate) const NOT_FOLLOWED: &str = "can't be followed in its Secret, and replicas may show different ones";
+
+/// What to do about that.
+const FOLLOWED_AGAIN: &str = "look whether the API server answers and what it refuses; it is tried again each minute, and what is shown stays";
+
 /// How long before its end a certificate of webhooks is told of. One of our own is renewed months before.
 const LAST_DAYS: Duration = Duration::from_hours(7 * 24);
 
@@ -160,6 +166,12 @@ fn webhook_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         module: hook.scope.module().cloned(),
     }));
     problems.extend(view.webhooks.streaks.iter().map(|streak| webhook_problem(streak, format)));
+    problems.extend(view.webhooks.certificate_failure.iter().map(|failure| Problem {
+        about: "certificate of webhooks".to_owned(),
+        what: format!("{NOT_FOLLOWED}: {}", format.failure(failure)),
+        advice: failure.advice.clone().unwrap_or_else(|| FOLLOWED_AGAIN.to_owned()),
+        module: None,
+    }));
     let ends_in = view.webhooks.certificate_ends_in;
     problems.extend(ends_in.filter(|left| *left < LAST_DAYS).map(certificate_problem));
     problems

@@ -413,7 +413,8 @@ impl Registrar {
         self.is_dirty = true;
         match outcome {
             Ok(ca_bundle) => {
-                self.ca_bundle = Some(ca_bundle);
+                // The certificate may have been renewed before this was said.
+                self.ca_bundle.get_or_insert(ca_bundle);
                 self.succeeded();
             }
             Err(failure) => {

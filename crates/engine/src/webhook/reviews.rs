@@ -174,9 +174,6 @@ impl Reviews {
 
     /// Adds the reviews that are under way to what waits in queues, as a queue of their own.
     pub(super) fn add_view(&self, queues: &mut Vec<QueueView>, now: Time) {
-        if self.waiting.is_empty() && self.running.is_empty() {
-            return;
-        }
         let running = self.running.values().map(|running| {
             let Running { hook, binding, webhook, task, times: (begun, started), .. } = running;
             view(*task, (binding, webhook), Some(&hook.id), now.since(*begun), Some(now.since(*started)))
@@ -185,12 +182,7 @@ impl Reviews {
             let title = (review.binding(), &*review.webhook);
             view(review.task, title, review.asked(), now.since(review.begun), None)
         });
-        let tasks: Vec<TaskView> = running.chain(waiting).collect();
-        match queues.iter_mut().find(|queue| queue.name.as_str() == QUEUE) {
-            // A hook may have a queue of this name.
-            Some(queue) => queue.tasks.extend(tasks),
-            None => queues.push(QueueView { name: QUEUE.into(), status: String::new(), tasks }),
-        }
+        QueueView::add(queues, QUEUE, running.chain(waiting).collect());
     }
 
     /// Refuses all that wait: the operator ends.
@@ -248,24 +240,11 @@ fn view(
     let module = hook.and_then(|hook| hook.scope.module().cloned());
     let kind = if module.is_some() { TaskType::ModuleHookRun } else { TaskType::GlobalHookRun };
     let name = hook.map(ToString::to_string).unwrap_or_default();
+    let description = format!("{kind}:{QUEUE}:{name}:{binding} {webhook}");
     TaskView {
-        id,
-        description: format!("{kind}:{QUEUE}:{name}:{binding} {webhook}"),
         module,
-        age,
-        running,
-        failures: 0,
-        last_failure: None,
-        retry_in: None,
-        waits_for: None,
-        cause: chain.to_string(),
-        chain,
-        kind,
         hook: hook.cloned(),
-        blocked_for: None,
-        wait_advice: None,
-        // Reviews never wait for the tasks of a queue.
-        is_aside: true,
+        ..TaskView::outside(id, kind, description, chain, (age, running))
     }
 }
 

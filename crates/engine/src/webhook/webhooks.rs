@@ -21,11 +21,11 @@ use crate::failure::Failure;
 use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::module::{Lower, Modules, Standing};
-use crate::name::{HookId, MonitorId, ReviewId, RunId};
+use crate::name::{HookId, MonitorId, ReviewId, RunId, Scope};
 use crate::notice::{Notice, ReviewEnd};
 use crate::queue::Reason;
 use crate::time::Time;
-use crate::view::{QueueView, WebhooksView};
+use crate::view::{NOT_FOLLOWED, QueueView, WebhooksView};
 
 /// How long the API server waits for a conversion.
 const CONVERSION: Duration = Duration::from_secs(30);
@@ -74,6 +74,8 @@ pub(crate) struct Webhooks {
     reviews: Reviews,
     /// When the certificate is not valid any more.
     certificate_ends: Option<Time>,
+    /// Why our own certificate can't be followed in its Secret.
+    certificate_failure: Option<Arc<Failure>>,
 }
 
 impl Webhooks {
@@ -327,6 +329,18 @@ impl Webhooks {
         self.registrar.certificate_renewed(ca_bundle);
     }
 
+    /// Records whether our own certificate is followed in its Secret.
+    pub(crate) fn certificate_kept(&mut self, lower: &mut Lower<'_>, outcome: Result<(), Failure>) {
+        let Err(failure) = outcome else {
+            self.certificate_failure = None;
+            return;
+        };
+        let failure = lower.configuration.told(failure, None, None);
+        let message = format!("the certificate of webhooks {NOT_FOLLOWED}: {}", failure.for_everybody());
+        lower.cx.notify(Notice::Warned { scope: Scope::Global, message });
+        self.certificate_failure = Some(Arc::new(failure));
+    }
+
     /// Records how long the certificate is valid. Returns what the API server has to trust.
     fn certified(&mut self, cx: &mut Context, certificate: WebhookCertificate) -> Arc<str> {
         let WebhookCertificate { ca_bundle, valid_for } = certificate;
@@ -399,6 +413,7 @@ impl Webhooks {
             running: self.reviews.running.len(),
             waiting: self.reviews.waiting.len(),
             streaks: self.reviews.health.views(now),
+            certificate_failure: self.certificate_failure.clone(),
             certificate_ends_in: self.certificate_ends.map(|end| end.since(now)),
         }
     }

@@ -1,5 +1,8 @@
 //! Tests of charts, which people run beside everything else.
 
+use std::time::Duration;
+
+use engine::view::{status, why};
 use engine::{Command, CommandId, Event, TestRequest};
 
 use crate::build::{Files, config, files};
@@ -21,6 +24,65 @@ fn place(trace: &str, text: &str) -> usize {
 
 pub(crate) fn tour() {
     World::new(&web()).settled().after(10, asked(1, "web"));
+    World::new(&web()).settled().after(10, abandoned(1));
+}
+
+fn abandoned(id: u64) -> Event {
+    Event::CommandAbandoned { id: CommandId::new(id) }
+}
+
+#[test]
+fn tests_that_run_or_wait_are_shown_beside_the_queues() {
+    let mut world = World::new(&web()).takes("web/before.sh", 1_000).takes("test web", 60_000).settled();
+    world.send_in(10, config(101, &[("web", "x: 1")]));
+    let request = TestRequest {
+        without: vec!["a".to_owned()],
+        timeout: Some(Duration::from_secs(5)),
+        ..TestRequest::default()
+    };
+    let command = Command::TestModule("web".into(), request);
+    world.send_in(100, Event::Commanded { id: CommandId::new(1), command });
+    let shown = |world: &World| {
+        let view = world.view();
+        let queue = view.queues.into_iter().find(|queue| queue.name.as_str() == "tests");
+        let tasks = queue.into_iter().flat_map(|queue| queue.tasks);
+        tasks.map(|task| (task.description, task.running.is_some())).collect::<Vec<_>>()
+    };
+    let of_web = "ModuleTest:tests:web:all but a in 5.0 s each".to_owned();
+    world.run_for(500);
+    assert_eq!(shown(&world), [(of_web.clone(), false)]);
+    world.run_for(20_000);
+    assert_eq!(shown(&world), [(of_web, true)]);
+    assert!(world.told(status::text).contains("ModuleTest:tests:web"), "{}", world.told(status::text));
+    let why = world.told(|view, format| why::module(view, "web", format).unwrap().text());
+    assert!(
+        why.contains("ModuleTest runs in queue tests for") && why.contains("its last run succeeded"),
+        "{why}"
+    );
+    world.run();
+    assert!(shown(&world).is_empty());
+}
+
+#[test]
+fn tests_end_when_nobody_waits_for_them_and_others_go_on() {
+    let files = web().module(20, "other").module(30, "late").hook("before.sh", "beforeHelm: 1");
+    let world = World::new(&files).takes("test web", 60_000).takes("test other", 60_000);
+    let mut world = world.takes("late/before.sh", 3_000).settled();
+    world.send_in(10, config(101, &[("late", "x: 1")]));
+    for (id, name) in [(1, "web"), (2, "other"), (3, "late")] {
+        world.send_in(100 + id, asked(id, name));
+    }
+    world.run_for(200);
+    // Nobody asked for the last one.
+    for id in [1, 3, 4] {
+        world.send_in(id, abandoned(id));
+    }
+    let trace = world.run_for(10_000);
+    assert_eq!(trace.matches("cancel #").count(), 1, "{trace}");
+    assert!(trace.contains("refuse c1 ") && !trace.contains(" test late #"), "{trace}");
+    let trace = world.run();
+    assert!(trace.contains("answer c2 ") && !trace.contains("answer c3"), "{trace}");
+    assert!(world.after(1, asked(5, "web")).contains("answer c5 "), "they have ended");
 }
 
 #[test]

@@ -163,9 +163,42 @@ fn a_hook_that_is_skipped_loses_that_run_and_no_other() {
 }
 
 #[test]
+fn a_hook_is_not_parked_for_what_somebody_changed_while_its_last_attempt_ran() {
+    let files = || watching("{delay: 1s, attempts: 2, then: park}");
+    for (repair, name) in [
+        (config(200, &[("web", "x: 1")]), "values of the ConfigMap"),
+        (config(200, &[("zz", "x: 1")]), "a key of the ConfigMap that no module has"),
+        (reread(&files().content("web", 2)), "files"),
+    ] {
+        let world = World::new(&files()).settled().fails("web/a.sh", 2).takes("web/a.sh", 500);
+        let mut world = world.change(100, "Pod", WatchEvent::Added, "one");
+        // The second attempt begins a second behind the end of the first.
+        let begun = world.run_for(1_700);
+        assert_eq!(runs(&begun, "web/a.sh"), 2, "{begun}");
+        world.send_in(100, repair);
+        let trace = world.run();
+        assert_eq!(runs(&trace, "web/a.sh"), 1, "{name}: {trace}");
+        assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn a_hook_that_fails_again_after_a_change_is_parked_after_as_many_attempts() {
+    let world = World::new(&watching("{delay: 1s, attempts: 2, then: park}")).settled();
+    let mut world = world.fails("web/a.sh", 10).takes("web/a.sh", 500);
+    world = world.change(100, "Pod", WatchEvent::Added, "one");
+    world.run_for(1_700);
+    world.send_in(100, config(200, &[("web", "x: 1")]));
+    let trace = world.run();
+    assert_eq!(runs(&trace, "web/a.sh"), 2, "{trace}");
+    assert!(world.told(status::text).contains("! hook web/a.sh is parked"), "{trace}");
+}
+
+#[test]
 fn a_hook_that_is_parked_keeps_its_events_until_it_is_mended_and_holds_up_nobody() {
     for (repair, name) in [
         (config(200, &[("web", "x: 1")]), "the ConfigMap"),
+        (config(200, &[("zz", "x: 1")]), "a key of the ConfigMap that no module has"),
         (reread(&watching("{delay: 1s, attempts: 2, then: park}").content("web", 2)), "files"),
         (resume("web"), "a person"),
     ] {

@@ -8,7 +8,7 @@ use engine::hook::spec::FailurePolicy;
 use engine::snapshot::{Item, Key};
 use engine::{
     Command, CommandId, Config, ElectionConfig, ElectionMode, Event, Failure, FailureKind, HookOutput,
-    RefusalReason, ReviewId, WebhookCertificate, WebhookClient, WebhookConfig,
+    Notice, RefusalReason, ReviewId, WebhookCertificate, WebhookClient, WebhookConfig,
 };
 use serde_json::{Value, json};
 
@@ -105,6 +105,7 @@ pub(crate) fn tour() {
     world.send_in(1, review(2, PATH));
     world.send_in(2, Event::ReviewAbandoned { id: ReviewId::new(2) });
     world.after(3, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 100) });
+    world.after(1, Event::WebhookCertificateKept { outcome: Ok(()) });
 }
 
 #[test]
@@ -872,6 +873,32 @@ fn a_certificate_whose_end_is_near_is_told_until_there_is_another_one() {
     world.send_in(1, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 90) });
     world.run_for(1_000);
     assert!(problems(&world).is_empty());
+}
+
+#[test]
+fn a_certificate_that_can_not_be_followed_in_its_secret_is_told_until_it_can() {
+    let mut world = world(&web()).settled();
+    let outcome = Err(Failure::new(FailureKind::Cluster, "Secret ops/hooks-tls: too many requests"));
+    world.after(1, Event::WebhookCertificateKept { outcome });
+    let told = problems(&world);
+    let expected = "certificate of webhooks can't be followed in its Secret, and replicas may show different ones: \
+        Secret ops/hooks-tls: too many requests";
+    assert!(told.len() == 1 && told[0].starts_with(expected), "{told:?}");
+    let is_told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("too many requests"));
+    assert_eq!(world.noticed(is_told), 1);
+    world.after(1, Event::WebhookCertificateKept { outcome: Ok(()) });
+    assert!(problems(&world).is_empty());
+}
+
+#[test]
+fn a_certificate_that_is_renewed_before_it_is_known_that_reviews_are_taken_is_what_is_told() {
+    let mut world = world(&web());
+    let asked = (1..10_000).find(|at| world.run_until(*at).contains("serve webhooks"));
+    assert!(asked.is_some() && world.registrations.is_empty());
+    world.after(0, Event::WebhookCertificateRenewed { certificate: certificate("bmV3", 100) });
+    let registration = world.registrations.last().unwrap();
+    let webhook = &registration.validating.as_ref().unwrap()["webhooks"][0];
+    assert_eq!(webhook["clientConfig"]["caBundle"], "bmV3");
 }
 
 #[test]

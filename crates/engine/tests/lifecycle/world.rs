@@ -1256,6 +1256,7 @@ fn shown_event(event: &Event) -> String {
         Event::SourceFetched { run, outcome } => format!("fetched {run} {}", end(outcome)),
         Event::CatalogChanged { .. } => "files changed".to_owned(),
         Event::CatalogRejected { .. } => "files rejected".to_owned(),
+        Event::CommandAbandoned { id } => format!("command {id} abandoned"),
         Event::Commanded { id, command } => format!("command {id} {command:?}"),
         Event::ConfigChanged { object, version, data } => {
             let keys: Vec<&str> = data.iter().flat_map(|data| data.0.keys()).map(String::as_str).collect();
@@ -1310,6 +1311,7 @@ fn shown_event(event: &Event) -> String {
             format!("releases {run} [{}]", names.join(" "))
         }
         Event::ReviewAbandoned { id } => format!("review {id} abandoned"),
+        Event::WebhookCertificateKept { outcome } => format!("certificate kept {}", end(outcome)),
         Event::WebhookCertificateRenewed { .. } => "certificate renewed".to_owned(),
         Event::WebhooksRegistered { run, outcome } => format!("registered {run} {}", end(outcome)),
         Event::WebhooksServed { run, outcome } => format!("webhooks served {run} {}", end(outcome)),

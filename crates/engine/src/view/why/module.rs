@@ -24,14 +24,16 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
         chain: module.opinions.iter().map(|opinion| link(view, opinion, format)).collect(),
         ..Answer::default()
     };
-    let tasks: Vec<(&QueueView, usize, &TaskView)> = tasks_of(view, module);
+    // Nothing that a module does waits for its tests.
+    let (tests, tasks): (Vec<_>, Vec<_>) =
+        tasks_of(view, module).into_iter().partition(|(_, _, task)| task.kind == TaskType::ModuleTest);
     judge(view, module, &tasks, format, &mut answer);
     origin(module, &mut answer);
     named_chart(view, module, format, &mut answer);
     needed_charts(view, module, format, &mut answer);
     facts(view, module, format, &mut answer);
     required(module, format, &mut answer);
-    for (queue, place, task) in tasks {
+    for (queue, place, task) in tasks.into_iter().chain(tests) {
         answer.facts.push(("task", place_of(queue, place, task, format)));
     }
     Ok(answer)
