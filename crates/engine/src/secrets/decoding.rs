@@ -4,17 +4,19 @@
 //! It is cheaper to read the text once in each way than to write every value in each way.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::ops::Range;
 
-/// How many times a text can be escaped with backslashes.
-const DEPTH: usize = 3;
+/// How deep escapes can be one in the other. A JSON string around them does not count.
+const DEPTH: usize = 2;
 
 /// How many times a text can be in base64: the password of a Docker configuration is in base64 in an object that is in
 /// base64 in a Secret, which may be printed in base64.
 const LAYERS: usize = 3;
 
 /// How many bytes at the end of a text that was cut can be the beginning of an escape.
-pub(super) const LONGEST_ESCAPE: usize = 12;
+pub(super) const LONGEST_ESCAPE: usize = 16;
 
 /// How many characters of base64 hold a text that is long enough to be masked.
 const SHORTEST_BASE64: usize = 8;
@@ -107,27 +109,32 @@ struct Text {
 /// Calls `take` with each reading of `text` but the plain one.
 pub(super) fn each(text: &[u8], take: &mut dyn FnMut(&Decoded<'_>)) {
     base64(text, None, LAYERS, take);
-    read(text, None, DEPTH, LAYERS, take);
+    read(text, None, (DEPTH, LAYERS), &mut BTreeSet::new(), take);
 }
 
-/// Reads escapes in `bytes`, whose bytes begin in the source at `begins`.
+/// Reads escapes in `bytes`, whose bytes begin in the source at `begins`, and again in what comes out of that.
+///
+/// Escapes that do not touch each other can be read in any order. What was read is in `known`: it is looked at once.
 fn read(
     bytes: &[u8],
     begins: Option<&[usize]>,
-    depth: usize,
-    layers: usize,
+    (depth, layers): (usize, usize),
+    known: &mut BTreeSet<u64>,
     take: &mut dyn FnMut(&Decoded<'_>),
 ) {
     if depth == 0 {
         return;
     }
-    for (mark, unescape) in ESCAPES {
-        let Some(text) = unescaped(bytes, begins, *mark, *unescape) else { continue };
-        base64(&text.bytes, Some(&text.begins), layers, take);
-        // Within the others nothing else is looked for, so that a text is not read too often.
-        if *mark == BACKSLASH {
-            read(&text.bytes, Some(&text.begins), depth - 1, layers, take);
+    for escape in ESCAPES {
+        let Some(text) = unescaped(bytes, begins, escape) else { continue };
+        if !known.insert(digest(&text.bytes)) {
+            continue;
         }
+        base64(&text.bytes, Some(&text.begins), layers, take);
+        // Whatever prints a text may quote it once more in its log.
+        let is_around = begins.is_none() && escape.marks == BACKSLASH;
+        let depth = if is_around { depth } else { depth - 1 };
+        read(&text.bytes, Some(&text.begins), (depth, layers), known, take);
         take(&Decoded {
             bytes: text.bytes.into(),
             begins: Some(text.begins.into()),
@@ -139,6 +146,12 @@ fn read(
     }
 }
 
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
 /// Reads an escape at the beginning of a text. Returns its length and what it stands for; `None` if there is none.
 type Unescape = fn(&[u8]) -> Option<(usize, Letter)>;
 
@@ -148,43 +161,71 @@ enum Letter {
     Char(char),
 }
 
-/// What all escapes of programming languages begin with.
-const BACKSLASH: u8 = b'\\';
+/// A way to escape.
+struct Escape {
+    /// The letters that its escapes begin with.
+    marks: [u8; 2],
+    unescape: Unescape,
+}
 
-/// The ways to escape, each with the letter that its escapes begin with.
-const ESCAPES: &[(u8, Unescape)] = &[
-    (BACKSLASH, backslash),
+/// What all escapes of programming languages begin with.
+const BACKSLASH: [u8; 2] = [b'\\'; 2];
+
+/// The ways to escape.
+const ESCAPES: &[Escape] = &[
+    Escape { marks: BACKSLASH, unescape: backslash },
     // A quote within quotes of a shell, where a backslash is no escape.
-    (b'\'', |text| text.starts_with(b"'\\''").then_some((4, Letter::Byte(b'\'')))),
-    (b'\'', |text| text.starts_with(b"''").then_some((2, Letter::Byte(b'\'')))),
-    (b'%', percent),
-    (b'&', entity),
+    Escape { marks: [b'\''; 2], unescape: shell },
+    Escape {
+        marks: [b'\''; 2],
+        unescape: |text| text.starts_with(b"''").then_some((2, Letter::Byte(b'\''))),
+    },
+    Escape { marks: [b'%'; 2], unescape: percent },
+    // In forms a plus is a blank.
+    Escape {
+        marks: [b'%', b'+'],
+        unescape: |text| if text.starts_with(b"+") { Some((1, Letter::Byte(b' '))) } else { percent(text) },
+    },
+    Escape { marks: [b'&'; 2], unescape: entity },
 ];
 
 /// Returns a text with its escapes read; `None` if there are none.
-fn unescaped(bytes: &[u8], begins: Option<&[usize]>, mark: u8, unescape: Unescape) -> Option<Text> {
-    let first = bytes.iter().position(|byte| *byte == mark)?;
+fn unescaped(bytes: &[u8], begins: Option<&[usize]>, escape: &Escape) -> Option<Text> {
+    let [one, other] = escape.marks;
+    let next_mark = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        rest.iter().position(|byte| *byte == one || *byte == other).map(|place| from + place)
+    };
+    let read_at = |place: usize| bytes.get(place..).and_then(escape.unescape);
+    let mut next = next_mark(0);
+    let (mut place, (mut length, mut letter)) = loop {
+        let place = next?;
+        if let Some(found) = read_at(place) {
+            break (place, found);
+        }
+        next = next_mark(place + 1);
+    };
     let source = |at: usize| begins.map_or(at, |begins| begins.get(at).copied().unwrap_or_default());
     let mut text =
         Text { bytes: Vec::with_capacity(bytes.len()), begins: Vec::with_capacity(bytes.len() + 1) };
-    let (mut at, mut next, mut any) = (0, Some(first), false);
-    while let Some(place) = next {
+    let mut at = 0;
+    loop {
         text.copy(bytes, at..place, source);
-        let found = bytes.get(place..).and_then(unescape);
-        any |= found.is_some();
-        let (length, letter) = found.unwrap_or((1, Letter::Byte(mark)));
         match letter {
             Letter::Byte(byte) => text.bytes.push(byte),
             Letter::Char(char) => text.bytes.extend(char.encode_utf8(&mut [0; 4]).as_bytes()),
         }
         text.begins.resize(text.bytes.len(), source(place));
         at = place + length;
-        let rest = bytes.get(at..).unwrap_or_default();
-        next = rest.iter().position(|byte| *byte == mark).map(|place| at + place);
+        let Some(next) = next_mark(at) else { break };
+        place = next;
+        // A mark that begins no escape stands for itself.
+        let itself = || (1, Letter::Byte(bytes.get(place).copied().unwrap_or_default()));
+        (length, letter) = read_at(place).unwrap_or_else(itself);
     }
     text.copy(bytes, at..bytes.len(), source);
     text.begins.push(source(bytes.len()));
-    any.then_some(text)
+    Some(text)
 }
 
 impl Text {
@@ -246,6 +287,13 @@ fn unicode(text: &[u8]) -> Option<(usize, char)> {
     Some((10, char::decode_utf16(pair).next()?.ok()?))
 }
 
+/// Reads how a quote is written within quotes of a shell: they end, and begin again behind it.
+fn shell(text: &[u8]) -> Option<(usize, Letter)> {
+    let ways: [&[u8]; 2] = [b"'\\''", b"'\"'\"'"];
+    let way = ways.iter().find(|way| text.starts_with(way))?;
+    Some((way.len(), Letter::Byte(b'\'')))
+}
+
 fn percent(text: &[u8]) -> Option<(usize, Letter)> {
     let code = hex(text.strip_prefix(b"%")?, 2)?;
     Some((3, Letter::Byte(u8::try_from(code).ok()?)))
@@ -297,7 +345,7 @@ fn base64(bytes: &[u8], begins: Option<&[usize]>, layers: usize, take: &mut dyn 
                 let place = |byte: usize| source((begin + byte * 4 / 3).min(end));
                 let places: Vec<usize> = (0..=read_bytes.len()).map(place).collect();
                 base64(&read_bytes, Some(&places), layers - 1, take);
-                read(&read_bytes, Some(&places), 1, layers - 1, take);
+                read(&read_bytes, Some(&places), (1, layers - 1), &mut BTreeSet::new(), take);
             }
             take(&Decoded {
                 bytes: read_bytes.into(),
@@ -342,4 +390,25 @@ fn groups(word: &[u8]) -> Vec<u8> {
         bytes.extend([a, b, c].iter().take(group.len() * 3 / 4));
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readings(text: &str) -> usize {
+        let mut count = 0;
+        each(text.as_bytes(), &mut |_| count += 1);
+        count
+    }
+
+    #[test]
+    fn a_text_is_read_a_bounded_number_of_times_however_often_it_is_escaped() {
+        assert_eq!(readings("what says nothing is (not) read: 100% of A & B isn't"), 0);
+        assert_eq!(readings("a%41 &lt;"), 3, "both orders are one");
+        let all = r#"\\\"\\u005c \' ' '' '\'' '"'"' %25%35%63 %255c + %2b &amp;amp; &#37;41 %26amp; "#;
+        for times in [1, 10, 1_000] {
+            assert!(readings(&all.repeat(times)) <= 78, "{}", readings(&all.repeat(times)));
+        }
+    }
 }

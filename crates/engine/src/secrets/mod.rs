@@ -33,7 +33,7 @@ const FILTER_BITS: usize = 1 << 15;
 /// The values of some sections that are long enough to be secrets.
 ///
 /// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust or a shell, escaped for
-/// HTML or a URL, in base64, and several of these one in the other.
+/// HTML, a URL or a form, two of these one in the other, and all that in base64.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets<'v> {
     /// Sorted, each once.
@@ -426,6 +426,36 @@ mod tests {
         ] {
             assert_eq!(secrets.hide(text), shown, "{text}");
         }
+    }
+
+    #[test]
+    fn slip_03_values_are_found_where_one_escape_lies_over_another() {
+        let values = json!(["it's <b>&\tü \"+\\%", "hunter22 hunter33"]);
+        let secrets = Secrets::of(&[&values]);
+        let ways: [fn(&str) -> String; 8] = [
+            |text| Value::from(text).to_string().trim_matches('"').to_owned(),
+            |text| text.replace('\'', r"'\''"),
+            |text| text.replace('\'', r#"'"'"'"#),
+            |text| text.replace('\'', "''"),
+            |text| text.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+            |text| text.replace('%', "%25").replace('+', "%2B").replace('"', "%22").replace(' ', "+"),
+            |text| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"),
+            |text| format!("{text:?}").trim_matches('"').to_owned(),
+        ];
+        for value in values.as_array().unwrap().iter().filter_map(Value::as_str) {
+            for (inner, outer) in (0..ways.len()).flat_map(|n| (0..ways.len()).map(move |m| (n, m))) {
+                let text = ways[outer](&ways[inner](value));
+                assert_eq!(
+                    secrets.hide(&format!("a {text} z")),
+                    "a ****** z",
+                    "{outer} over {inner}: {text}"
+                );
+            }
+        }
+        assert_eq!(
+            secrets.hide("GET /?data=%7B%22p%22%3A+%22hunter22+hunter33%22%7D"),
+            "GET /?data=%7B%22p%22%3A+%22******%22%7D"
+        );
     }
 
     #[test]

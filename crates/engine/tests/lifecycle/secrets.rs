@@ -185,10 +185,33 @@ fn value(random: &mut Random) -> String {
     text
 }
 
+/// Returns `text` escaped in some way.
+fn escaped(random: &mut Random, text: &str) -> String {
+    let inner = |text: &str| text.get(1..text.len() - 1).unwrap_or_default().to_owned();
+    match random.below(11) {
+        0 | 1 => inner(&Value::from(text).to_string()),
+        2 => inner(&String::from_utf8(golang::json::bytes(&Value::from(text))).unwrap()),
+        3 => inner(&format!("{text:?}")),
+        4 => text.replace('\'', "'\\''"),
+        5 => text.replace('\'', "'\"'\"'"),
+        6 => text.replace('\'', "''"),
+        7 => text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat(),
+        8 => {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+            let letter = |byte: u8| match byte {
+                b' ' => "+".to_owned(),
+                byte if plain(byte) => char::from(byte).to_string(),
+                byte => format!("%{byte:02x}"),
+            };
+            text.bytes().map(letter).collect::<Vec<_>>().concat()
+        }
+        9 => text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;"),
+        _ => text.chars().map(|char| format!("\\u{{{:x}}}", u32::from(char))).collect::<Vec<_>>().concat(),
+    }
+}
+
 /// Returns a text that quotes `value` in some way, with that part of it that nobody may read.
 fn written(random: &mut Random, value: &str) -> (String, String) {
-    let json = |value: &str| Value::from(value).to_string().trim_matches('"').to_owned();
-    let inner = |text: &str| text.get(1..text.len() - 1).unwrap_or_default().to_owned();
     let base64 = |engine: &base64::engine::GeneralPurpose, random: &mut Random| {
         // What stands before it moves it within the groups.
         let before = "u".repeat(usize::try_from(random.below(4)).unwrap());
@@ -197,21 +220,17 @@ fn written(random: &mut Random, value: &str) -> (String, String) {
         let own = text.trim_end_matches('=').get(first..).unwrap_or_default().to_owned();
         (text, own)
     };
-    let own = match random.below(15) {
+    let own = match random.below(18) {
         0 => value.to_owned(),
-        1 => json(value),
-        2 => inner(&String::from_utf8(golang::json::bytes(&Value::from(value))).unwrap()),
-        3 => json(&json(value)),
-        4 => inner(&format!("{value:?}")),
-        5 => value.replace('\'', "'\\''"),
-        6 => value.replace('\'', "''"),
-        7 => value.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat(),
-        8 => value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;"),
-        9 => value.chars().map(|char| format!("\\u{{{:x}}}", u32::from(char))).collect::<Vec<_>>().concat(),
-        10 => return base64(&STANDARD, random),
-        11 => return base64(&STANDARD_NO_PAD, random),
-        12 => return base64(&URL_SAFE, random),
-        13 => {
+        1..6 => escaped(random, value),
+        6..12 => {
+            let inner = escaped(random, value);
+            escaped(random, &inner)
+        }
+        12 => return base64(&STANDARD, random),
+        13 => return base64(&STANDARD_NO_PAD, random),
+        14 => return base64(&URL_SAFE, random),
+        15 => {
             // Nine letters are three whole groups.
             let text = STANDARD.encode(format!("{{\"auth\":\"{}\"}}", STANDARD.encode(value)));
             let own = text.get(12..).unwrap_or_default().to_owned();
