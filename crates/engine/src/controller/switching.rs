@@ -117,7 +117,9 @@ impl Controllers {
         let Lower { cx, bindings, .. } = lower;
         for (id, controller) in &mut self.all {
             let (old, new) = controller.settle_strays(cx, || bindings.own_monitor());
-            old.into_iter().for_each(|old| drop(self.monitors.remove(&old)));
+            if let Some(old) = old {
+                self.monitors.remove(&old);
+            }
             self.monitors.extend(new.map(|new| (new, (Arc::clone(id), Role::Strays))));
         }
     }

@@ -130,7 +130,7 @@ impl Assessment {
     /// Records that bundles could not be kept: the addon of each, or all if none is named.
     pub(super) fn not_kept(&mut self, problems: &BTreeMap<Digest, String>, general: Option<&str>) {
         // What was wrong before is told as well.
-        let before = self.is_failed.then(|| self.message() + "; ").unwrap_or_default();
+        let before = if self.is_failed { self.message() + "; " } else { String::new() };
         let told = general.map(|why| format!("{before}{why}"));
         for line in self.lines.iter_mut().flat_map(|line| &mut line.addons) {
             let own =

@@ -85,20 +85,23 @@ impl Sources {
                     }
                 }
             },
-            DeletePass::Unfinalizing => {
-                if let Some(failure) = failed(answer) {
-                    return leave(Step::Failed(failure));
-                }
-                // What the watch says may be older for a moment.
-                let object = self.known.get_mut(key).and_then(|source| source.object.as_mut());
-                if let Some(object) = object {
-                    object.finalizers.clear();
-                }
-                let message = format!("{key} is deleted: its finalizer is removed");
-                cx.notify(Notice::SourceReleases { message });
-                leave(Step::Done)
-            }
+            DeletePass::Unfinalizing => leave(self.unfinalized(cx, key, answer)),
         }
+    }
+
+    /// Goes on after the finalizer was removed, or was not.
+    fn unfinalized(&mut self, cx: &mut Context, key: &SourceKey, answer: Option<SourceAnswer>) -> Step {
+        if let Some(failure) = failed(answer) {
+            return Step::Failed(failure);
+        }
+        // What the watch says may be older for a moment.
+        let object = self.known.get_mut(key).and_then(|source| source.object.as_mut());
+        if let Some(object) = object {
+            object.finalizers.clear();
+        }
+        let message = format!("{key} is deleted: its finalizer is removed");
+        cx.notify(Notice::SourceReleases { message });
+        Step::Done
     }
 
     /// Takes what the configuration registered out of the registry, or has it removed first.

@@ -51,7 +51,9 @@ impl Sources {
             let mut addons = object.registered(&key);
             if key.kind == SourceKind::Namespaced {
                 // Who can write a status in a namespace must not get what others offer by its digest: that is fetched.
-                addons.iter_mut().for_each(|addon| addon.bundle.digest = nothing.clone());
+                for addon in &mut addons {
+                    addon.bundle.digest = nothing.clone();
+                }
             }
             addons.retain(|addon| {
                 let name = &addon.bundle.name;
