@@ -181,6 +181,13 @@ impl World {
         self.stores(name, object);
     }
 
+    /// Edits the status of a configuration as somebody else does.
+    pub(crate) fn forges(&mut self, name: &str, edit: impl FnOnce(&mut Value)) {
+        let mut object = self.repositories.objects[name].clone();
+        edit(&mut object["status"]);
+        self.stores(name, object);
+    }
+
     pub(crate) fn status(&self, name: &str) -> Value {
         self.repositories.objects.get(name).map_or(Value::Null, |object| object["status"].clone())
     }

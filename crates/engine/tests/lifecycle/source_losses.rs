@@ -434,10 +434,11 @@ fn nobody_gets_a_bundle_of_the_cluster_by_what_stands_in_the_status_of_a_namespa
     world.loses_registry();
     world.offers("other", unreachable_index());
     let line = |world: &mut World, name: &str| {
-        let object = world.repositories.objects.get_mut("n/x").unwrap();
-        let line = &mut object["status"]["repositories"][0]["addons"][0];
-        line["digest"] = json!(digest(1).as_str());
-        line["module"]["name"] = json!(name);
+        world.forges("n/x", |status| {
+            let line = &mut status["repositories"][0]["addons"][0];
+            line["digest"] = json!(digest(1).as_str());
+            line["module"]["name"] = json!(name);
+        });
     };
     line(&mut world, "n-db");
     world.restarts();
@@ -452,6 +453,7 @@ fn nobody_gets_a_bundle_of_the_cluster_by_what_stands_in_the_status_of_a_namespa
     world.loses_registry();
     line(&mut world, "web");
     world.restarts();
+    world.send_in(0, flags());
     world.deletes("n/x");
     let trace = world.run_for(10_000);
     assert!(world.deployed.contains_key("web") && !trace.contains("uninstall web"), "{trace}");
@@ -464,8 +466,9 @@ fn a_ready_status_that_another_operator_wrote_is_not_believed() {
     world.applies("b", &["other"]);
     world.run_for(3_000);
     // It names no module, and nobody here knows its addon.
-    let object = world.repositories.objects.get_mut("b").unwrap();
-    object["status"]["repositories"][0]["addons"][0].as_object_mut().unwrap().remove("module").unwrap();
+    world.forges("b", |status| {
+        status["repositories"][0]["addons"][0].as_object_mut().unwrap().remove("module").unwrap();
+    });
     world.repositories.registry = before;
     restarts(&mut world);
     let trace = world.run_for(10_000);
