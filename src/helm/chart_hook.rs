@@ -155,8 +155,8 @@ impl ChartHooks<'_> {
         }
         for (object, resource) in &objects {
             let waited = match (resource.group.as_str(), resource.kind.as_str()) {
-                ("batch", "Job") => self.wait(object, resource, Job).await,
-                ("", "Pod") => self.wait(object, resource, Pod).await,
+                ("batch", "Job") => self.wait(event, (object, resource), Job).await,
+                ("", "Pod") => self.wait(event, (object, resource), Pod).await,
                 _ => Ok(()),
             };
             // Which of several objects it was is not known otherwise.
@@ -229,9 +229,15 @@ impl ChartHooks<'_> {
     }
 
     /// Waits until the object is done or deleted; returns what it failed by.
-    async fn wait(&self, object: &Object, resource: &Resource, end: impl End) -> Result<(), Unmet> {
-        // One that somebody deleted is never done.
-        let done = |found: Option<&Value>| found.is_none_or(|found| end.of(found).is_some());
+    async fn wait(
+        &self,
+        event: HookEvent,
+        (object, resource): (&Object, &Resource),
+        end: impl End,
+    ) -> Result<(), Unmet> {
+        // A test that somebody deletes is over. Others may be replaced: a release waits for what they do.
+        let is_over = event == HookEvent::Test;
+        let done = |found: Option<&Value>| found.map_or(is_over, |found| end.of(found).is_some());
         let collection = resource.path(Some(self.namespace_of(object)));
         let found = self.wait_for(&collection, &object.name, done).await?;
         let verdict = found.as_ref().and_then(|found| end.of(found));

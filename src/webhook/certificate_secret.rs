@@ -39,13 +39,13 @@ pub(super) struct CertificateSecret {
 
 /// A certificate of our own, as it is in the Secret.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct OwnCertificate {
     /// Its authorities are all that are to be trusted; that of this certificate comes first.
     issued: Issued,
     pub(super) checked: Checked,
 }
 
-impl Held {
+impl OwnCertificate {
     /// Returns when it is to be renewed.
     pub(super) fn renew_at(&self) -> Timestamp {
         self.issued.renew_at
@@ -86,9 +86,9 @@ impl CertificateSecret {
     /// written.
     pub(super) async fn agree(
         &self,
-        own: Option<&Held>,
+        own: Option<&OwnCertificate>,
         shown: &[String],
-    ) -> Result<(Held, bool), WebhookError> {
+    ) -> Result<(OwnCertificate, bool), WebhookError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -124,7 +124,7 @@ impl CertificateSecret {
             };
             let checked = self.checked(&wanted, now)?;
             match self.write(found.as_ref(), &wanted).await {
-                Ok(()) => return Ok((Held { issued: wanted, checked }, true)),
+                Ok(()) => return Ok((OwnCertificate { issued: wanted, checked }, true)),
                 // Another replica was faster: its certificate is as good. Or somebody deletes it.
                 Err(error) if matches!(error.code(), 404 | 409) && attempts < ATTEMPTS => {}
                 Err(error) => return Err(self.error(error)),
@@ -151,7 +151,7 @@ impl CertificateSecret {
     }
 
     /// Returns the certificate of the Secret, or why there is none that can be used.
-    fn read(&self, secret: &Value, now: Timestamp) -> Result<Held, WebhookError> {
+    fn read(&self, secret: &Value, now: Timestamp) -> Result<OwnCertificate, WebhookError> {
         let unusable = |problem: String| WebhookError::Unusable { place: self.title(), problem };
         let field = |name: &str| {
             let text = secret.pointer("/data").and_then(|data| data.get(name)).and_then(Value::as_str);
@@ -168,7 +168,7 @@ impl CertificateSecret {
         let checked = self.checked(&issued, now)?;
         // Whatever somebody wrote there: it is over with the certificate.
         let end = now.checked_add(checked.valid_for).unwrap_or(Timestamp::MAX);
-        Ok(Held { issued: Issued { renew_at: issued.renew_at.min(end), ..issued }, checked })
+        Ok(OwnCertificate { issued: Issued { renew_at: issued.renew_at.min(end), ..issued }, checked })
     }
 
     async fn write(&self, found: Option<&Value>, issued: &Issued) -> Result<(), RequestError> {

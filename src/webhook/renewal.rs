@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::certificate_secret::{CertificateSecret, Held};
+use super::certificate_secret::{CertificateSecret, OwnCertificate};
 use super::certificates::{CertificateFiles, Checked, Shown, authorities, bundle, read};
 use super::clock::Clock;
 use super::error::WebhookError;
@@ -88,7 +88,7 @@ pub(super) enum Origin {
     /// Files, and what was read of them.
     Files(CertificateFiles, Checked),
     /// The Secret, and what it had.
-    Secret(Box<CertificateSecret>, Box<Held>),
+    Secret(Box<CertificateSecret>, Box<OwnCertificate>),
 }
 
 impl Origin {
@@ -118,7 +118,7 @@ impl Renewal {
         }
     }
 
-    async fn follow_secret(&self, secret: CertificateSecret, mut held: Held) {
+    async fn follow_secret(&self, secret: CertificateSecret, mut held: OwnCertificate) {
         let mut changes = Reflector::<IgnoredAny>::new(self.requests.clone(), secret.collection());
         let mut told: Option<Failure> = None;
         let (mut again, mut show_at): (Option<Timestamp>, Option<Timestamp>) = (None, None);

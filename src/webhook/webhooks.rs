@@ -29,6 +29,13 @@ pub struct Webhooks {
     serving: Arc<Mutex<Option<Serving>>>,
 }
 
+impl Drop for Webhooks {
+    fn drop(&mut self) {
+        // What follows the certificate has this, too, and would write the Secret for ever.
+        *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 impl Webhooks {
     /// Returns what takes reviews once it is asked to. Until then only its port is taken. With `any_port` a port that is
     /// taken is replaced by a free one.

@@ -1,4 +1,6 @@
 //! All queues: what is put in them, taken out and dropped, and which of them is worth a look.
+//!
+//! It is long because whatever changes a queue has to note that it is worth a look, and how many tasks there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
