@@ -147,7 +147,7 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         DIR "tmp-dir" = "/tmp/addon-operator", ["ADDON_OPERATOR_TMP_DIR", "SHELL_OPERATOR_TMP_DIR"],
             "Directory for the files that hooks read and write, best one in memory; empty for a new one";
         N "max-hooks" = "64", ["ADDON_OPERATOR_MAX_HOOKS"],
-            "How many hooks run at the same time; hooks and modules of the main queue do not wait for a place";
+            "How many hooks run at the same time; modules, hooks of the main queue and what these wait for need no place";
         duration "hook-timeout" = "0s", ["ADDON_OPERATOR_HOOK_TIMEOUT"],
             "How long a hook may run if its configuration does not say; 0s for ever";
         LIMITS "hook-limits" = "", ["ADDON_OPERATOR_HOOK_LIMITS"],

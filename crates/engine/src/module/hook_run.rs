@@ -31,7 +31,8 @@ impl Modules {
         if let Some(reason) = overtakes() {
             return Next::Wait(reason);
         }
-        if let Some(reason) = self.broken_version(&run.hook).or_else(|| not_now(lower, head, &hook)) {
+        let not_now = || not_now(lower, lower.queues.has_slot_for(&head.queue, run), &hook);
+        if let Some(reason) = self.broken_version(&run.hook).or_else(not_now) {
             return Next::Wait(reason);
         }
         if hook.spec.config_version == ConfigVersion::V1 {
@@ -57,6 +58,9 @@ impl Modules {
         hook: &Arc<Hook>,
         point: Lifecycle,
     ) -> Next {
+        if let Some(reason) = not_now(lower, lower.queues.has_slot(&head.queue), hook) {
+            return Next::Wait(reason);
+        }
         let contexts = vec![BindingContext::lifecycle(point)];
         self.start_hook(lower, head, hook, contexts, BindingType::Lifecycle(point))
     }
@@ -69,8 +73,7 @@ impl Modules {
         contexts: Vec<BindingContext>,
         binding_type: BindingType,
     ) -> Next {
-        let missing = not_now(lower, head, hook).or_else(|| lower.bindings.missing_for(hook, &contexts));
-        if let Some(reason) = missing {
+        if let Some(reason) = lower.bindings.missing_for(hook, &contexts) {
             return Next::Wait(reason);
         }
         let labels = RunLabels {
@@ -153,6 +156,7 @@ impl Modules {
             allow_failure: binding.allow_failure,
             contexts: vec![BindingContext::event(binding, key.index, change)],
             synchronizes: Vec::new(),
+            is_awaited: false,
         };
         let merges = hook.spec.config_version == ConfigVersion::V1;
         queues.put_hook_run(cx, &binding.queue, run, merges, (Trigger::Kubernetes, cause));
@@ -206,13 +210,9 @@ pub(crate) fn report_review(
     });
 }
 
-/// Returns why the hook can't start at this moment, whatever it is started for.
-fn not_now(lower: &Lower<'_>, head: &TaskHead, hook: &Hook) -> Option<Reason> {
-    if lower.queues.has_slot(&head.queue) {
-        lower.bindings.held_up(&hook.id, lower.cx.now)
-    } else {
-        Some(Reason::Slot)
-    }
+/// Returns why the hook can't start at this moment, whatever is missing for what it is started for.
+fn not_now(lower: &Lower<'_>, has_slot: bool, hook: &Hook) -> Option<Reason> {
+    if has_slot { lower.bindings.held_up(&hook.id, lower.cx.now) } else { Some(Reason::Slot) }
 }
 
 /// Adds the runs of the same hook that directly follow to `run`.

@@ -151,6 +151,7 @@ impl Modules {
                 contexts: vec![BindingContext::schedule(binding)],
                 allow_failure: binding.allow_failure,
                 synchronizes: Vec::new(),
+                is_awaited: false,
             };
             let cause = cause.then(format!("binding {}", binding.name));
             let merges = hook.spec.config_version == ConfigVersion::V1;
@@ -186,6 +187,7 @@ impl Modules {
                     contexts: vec![BindingContext::synchronization(binding, index)],
                     allow_failure: binding.allow_failure,
                     synchronizes: vec![key],
+                    is_awaited: binding.is_waited(),
                 });
                 let cause = head.cause.then(format!("Synchronization of {}", binding.name));
                 if binding.queue.is_main() || binding.queue == head.queue {

@@ -13,7 +13,7 @@ use crate::memory::ShortMemory;
 use crate::name::{QueueName, RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
 use crate::retry::RetryPolicy;
-use crate::task::{Answer, Running, Task, TaskKind};
+use crate::task::{Answer, HookRun, Running, Task, TaskKind};
 use crate::time::Time;
 
 impl Queues {
@@ -82,6 +82,15 @@ impl Queues {
     pub(crate) fn has_slot(&self, queue: &QueueName) -> bool {
         let is_free = queue.is_main() || queue.is_parallel();
         (is_free && self.short_memory.is_none()) || self.has_free_slot()
+    }
+
+    /// Returns whether the process of a run may begin that was the first of `queue`.
+    ///
+    /// A Synchronization that the start of a hook waits for may be in any queue, behind others. `main` waits for all of
+    /// them, so they wait for no place either.
+    pub(crate) fn has_slot_for(&self, queue: &QueueName, run: &HookRun) -> bool {
+        let is_awaited = run.is_awaited || self.counts.has_awaited(queue);
+        (is_awaited && self.short_memory.is_none()) || self.has_slot(queue)
     }
 
     /// Returns whether a process may run that waits for a place.

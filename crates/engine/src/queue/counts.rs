@@ -12,6 +12,8 @@ pub(super) struct Counts {
     pub(super) pending_runs: BTreeMap<ModuleName, usize>,
     /// Hook runs that wait, by queue and hook.
     waiting_hooks: BTreeMap<(QueueName, HookId), usize>,
+    /// Synchronizations in their row that the start of a hook waits for, by queue.
+    awaited: BTreeMap<QueueName, usize>,
     /// Converges that did not begin.
     pub(super) unstarted_converges: usize,
     /// Tasks that readiness waits for, the running ones too.
@@ -27,6 +29,9 @@ impl Counts {
         }
         if let Some(run) = task.hook_run() {
             *self.waiting_hooks.entry((task.head.queue.clone(), run.hook.clone())).or_default() += 1;
+            if run.is_awaited {
+                *self.awaited.entry(task.head.queue.clone()).or_default() += 1;
+            }
         }
         if task.converge().is_some_and(Converge::is_unstarted) {
             self.unstarted_converges += 1;
@@ -41,24 +46,34 @@ impl Counts {
         }
         if let Some(run) = task.hook_run() {
             less(&mut self.waiting_hooks, &(task.head.queue.clone(), run.hook.clone()));
+            if run.is_awaited {
+                less(&mut self.awaited, &task.head.queue);
+            }
         }
         if task.converge().is_some_and(Converge::is_unstarted) {
             self.unstarted_converges = self.unstarted_converges.saturating_sub(1);
         }
     }
 
-    /// Counts a task that is aside. What a global hook does late is not what the end of a converge waits for.
+    /// Counts a task that is aside. What a global hook does late is not what the end of a converge waits for, and what
+    /// stands before nothing needs no place.
     pub(super) fn add_aside(&mut self, task: &Task) {
         self.add(task);
-        if task.hook_run().is_some() {
+        if let Some(run) = task.hook_run() {
             self.remove_unready(task);
+            if run.is_awaited {
+                less(&mut self.awaited, &task.head.queue);
+            }
         }
     }
 
     /// Counts a task out that was aside.
     pub(super) fn remove_aside(&mut self, task: &Task) {
-        if task.hook_run().is_some() {
+        if let Some(run) = task.hook_run() {
             self.add_unready(task);
+            if run.is_awaited {
+                *self.awaited.entry(task.head.queue.clone()).or_default() += 1;
+            }
         }
         self.remove(task);
     }
@@ -71,6 +86,11 @@ impl Counts {
     /// Counts a task out that ran.
     pub(super) fn remove_unready(&mut self, task: &Task) {
         self.unready = self.unready.saturating_sub(usize::from(task.counts_for_readiness()));
+    }
+
+    /// Returns whether a Synchronization waits in the queue that the start of a hook waits for.
+    pub(super) fn has_awaited(&self, queue: &QueueName) -> bool {
+        self.awaited.contains_key(queue)
     }
 
     /// Returns how many runs of the hook wait in the queue.

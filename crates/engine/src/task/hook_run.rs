@@ -19,6 +19,8 @@ pub(crate) struct HookRun {
     pub(crate) allow_failure: bool,
     /// The bindings that go live when it succeeds.
     pub(crate) synchronizes: Vec<BindingKey>,
+    /// Whether the start of its hook waits for one of them: what `main` waits for counts as `main`.
+    pub(crate) is_awaited: bool,
 }
 
 /// What kind of binding makes a hook run.
@@ -71,6 +73,7 @@ impl HookRun {
             contexts: vec![BindingContext::lifecycle(point)],
             allow_failure: false,
             synchronizes: Vec::new(),
+            is_awaited: false,
         }
     }
 
@@ -103,6 +106,7 @@ impl HookRun {
     /// Moves the contexts of a later run to this one.
     pub(crate) fn append(&mut self, later: &mut Self) {
         self.synchronizes.append(&mut later.synchronizes);
+        self.is_awaited |= later.is_awaited;
         combine::append(&mut self.contexts, std::mem::take(&mut later.contexts));
     }
 

@@ -405,16 +405,28 @@ fn disturbed(random: &mut Random, made: &Dependencies, mut world: World) -> Worl
     world.at(at + 1, config(9_000, &[]))
 }
 
-fn life(seed: u64) -> (Dependencies, World) {
+/// How long a hook runs that outlasts a life.
+const FOR_EVER: u64 = 10_000_000;
+
+/// Lives a life; if `sleeps`, hooks that sleep in queues of their own have taken every place before the first module runs.
+fn life(seed: u64, sleeps: bool) -> (Dependencies, World) {
     let mut random = Random(seed);
-    let made = dependencies(&mut random);
+    let mut made = dependencies(&mut random);
     let settings = Config {
         module_concurrency: 1 + usize::try_from(random.below(3)).unwrap(),
         max_hooks: 1 + usize::try_from(random.below(3)).unwrap(),
         ..Config::default()
     };
+    let sleepers = if sleeps { settings.max_hooks } else { 0 };
+    for n in 0..sleepers {
+        let binding = format!("{{name: b, kind: Pod, queue: sleeps{n}, waitForSynchronization: false}}");
+        made.files = made.files.global_hook(&format!("a{n}.sh"), &format!("kubernetes: [{binding}]"));
+    }
     let mut world = World::with_config(&made.files, settings);
     world.is_quiet = true;
+    for n in 0..sleepers {
+        world = world.takes(&format!("global/a{n}.sh"), FOR_EVER);
+    }
     for (module, kind) in &made.brings {
         world = if random.below(3) == 0 { world.grants(module, kind) } else { world.brings(module, kind) };
     }
@@ -438,7 +450,7 @@ fn life(seed: u64) -> (Dependencies, World) {
 }
 
 fn check(seed: u64) {
-    let (made, mut world) = life(seed);
+    let (made, mut world) = life(seed, false);
     world.run_until(1_800_000);
     let view = world.view();
     for queue in &view.queues {
@@ -466,5 +478,28 @@ fn slip_01_whatever_the_order_nothing_waits_for_what_stands_behind_it() {
     let lives = if cfg!(debug_assertions) { 300 } else { 5_000 };
     for seed in 0..lives {
         check(seed);
+    }
+}
+
+#[test]
+fn slip_11_whatever_the_order_main_waits_for_nobody_elses_place() {
+    let lives = if cfg!(debug_assertions) { 300 } else { 5_000 };
+    for seed in 0..lives {
+        let (_, mut world) = life(seed, true);
+        world.run_until(1_800_000);
+        let view = world.view();
+        for queue in &view.queues {
+            let head = queue.tasks.first();
+            let is_of_modules = queue.name.is_main() || queue.name.is_parallel();
+            let has_no_place = head
+                .is_some_and(|head| head.waits_for.as_ref().is_some_and(|what| what.contains("--max-hooks")));
+            let is_right = head.is_none() || (!is_of_modules && has_no_place);
+            let sleeps = queue.name.as_str().starts_with("sleeps");
+            assert!(sleeps || is_right, "seed {seed}: queue {} is stuck: {:#?}", queue.name, queue.tasks);
+        }
+        assert!(is_ready(&world), "seed {seed}: {:?}", view.converge);
+        for module in &view.modules {
+            assert!(["running", "parked"].contains(&module.phase), "seed {seed}: {module:#?}");
+        }
     }
 }

@@ -407,6 +407,36 @@ fn slip_11_hooks_that_sleep_in_queues_of_their_own_hold_back_no_module() {
 }
 
 #[test]
+fn slip_11_what_main_waits_for_in_another_queue_waits_for_no_place() {
+    let mut files = files();
+    // The last one stands before the Synchronization in its queue.
+    for (hook, queue) in [("h0.sh", "q0"), ("h1.sh", "q1"), ("last.sh", "side")] {
+        let binding = format!("{{name: pods, kind: Pod, queue: {queue}, waitForSynchronization: false}}");
+        files = files.global_hook(hook, &format!("kubernetes: [{binding}]"));
+    }
+    let files = files
+        .module(10, "web")
+        .hook("w.sh", "kubernetes: [{name: nodes, kind: Node, queue: side}]")
+        .module(20, "behind");
+    for max_hooks in [1, 2] {
+        let mut world = World::with_config(&files, Config { max_hooks, ..Config::default() })
+            .without_kind("Node")
+            .takes("global/h0.sh", 3_600_000)
+            .takes("global/h1.sh", 3_600_000);
+        world.run_until(5_000);
+        assert_eq!(world.engine.view().processes, max_hooks);
+        assert_eq!(world.queue("side").len(), 1, "it waits for a place");
+        world.kind_appears("Node");
+        let trace = world.run_for(60_000);
+        assert!(trace.contains("run hook global/last.sh"), "{max_hooks}: {trace}");
+        assert!(trace.contains("[nodes Synchronization] in side"), "{max_hooks}: {trace}");
+        assert!(trace.contains("upgrade web"), "{max_hooks}: {trace}");
+        assert!(world.queue("main").is_empty(), "{max_hooks}: {:?}", world.queue("main"));
+        assert_eq!(world.engine.view().processes, max_hooks, "others wait for their turn");
+    }
+}
+
+#[test]
 fn f_d7_a_queue_that_is_busy_every_fifteen_seconds_is_not_stuck_and_one_that_hangs_is() {
     let files = files()
         .global_hook("often.sh", "schedule: [{name: tick, crontab: '*/15 * * * * *', queue: side}]")

@@ -1,7 +1,8 @@
 //! Lives nobody thought of: random events and faults, checked for what must always hold.
 //!
 //! 1. At most one effect of a queue is in flight (`World::check`).
-//! 2. No more processes run than allowed; `main` and the queues of parallel modules may add one each.
+//! 2. No more processes run than allowed; `main`, the queues of parallel modules, and those with a Synchronization that is
+//!    waited for may add one each.
 //! 3. A failing head blocks its queue: a task is only overtaken by tasks that were put before it.
 //! 4. A stale answer changes nothing (`World::take_in`, in every sixteenth life).
 //! 5. No task is lost: when faults stop, all queues run empty and every module is as its flags say.
@@ -190,8 +191,8 @@ fn life(seed: u64) -> World {
         retry_max_delay: std::time::Duration::from_secs(random.below(20)),
         ..Config::default()
     };
-    // Modules do not wait for a place: `main` and the queues of parallel modules have one process each.
-    let most = config.max_hooks + 1 + config.module_concurrency;
+    // Modules do not wait for a place: `main`, the queues of parallel modules, and `side` have one process each.
+    let most = config.max_hooks + 2 + config.module_concurrency;
     let mut world = World::with_config(&catalog(), config);
     world.repeats_answers = seed.is_multiple_of(16);
     world.is_quiet = true;
