@@ -172,7 +172,8 @@ impl Attributes {
             .and_then(|selector| selector.split(',').find_map(|part| part.strip_prefix("metadata.name=")));
         let is_watch = found.watch || query.flag("watch");
         let verb = match (method.as_str(), &found.name) {
-            ("GET" | "HEAD", Some(_)) if !found.watch => "get",
+            _ if found.watch => "watch",
+            ("GET" | "HEAD", Some(_)) => "get",
             ("GET" | "HEAD", _) if is_watch => "watch",
             ("GET" | "HEAD", _) => "list",
             ("POST", _) => "create",

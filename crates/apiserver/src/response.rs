@@ -7,7 +7,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use crate::fingerprint::fingerprint;
 
-use crate::status::ApiError;
+use crate::status::{ApiError, Outcome};
 
 /// Adds a warning header for each text.
 pub(crate) fn warn(answer: &mut Response<Body>, warnings: &[String]) {
@@ -54,6 +54,13 @@ pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
 /// Returns the answer that carries a refusal and what was to be warned of until then.
 pub(crate) fn warned_refusal(error: &ApiError, warnings: &[String]) -> Response<Body> {
     let mut answer = refusal(error);
+    warn(&mut answer, warnings);
+    answer
+}
+
+/// Returns an answer or a refusal with what is to be warned of.
+pub(crate) fn warned(answer: Outcome<Response<Body>>, warnings: &[String]) -> Response<Body> {
+    let mut answer = answer.unwrap_or_else(|error| refusal(&error));
     warn(&mut answer, warnings);
     answer
 }

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use http::Response;
-use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
@@ -10,9 +9,10 @@ use crate::authorization::{self, Attributes};
 use crate::read::ObjectEncoder;
 use crate::request::RequestContext;
 use crate::request::WriteOptions;
+use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::strategy::{self, FieldOwner};
-use crate::write::untyped;
+use crate::subresources::{asked, bind_named};
 
 /// Answers a review; nothing for kinds that are stored.
 pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>> {
@@ -21,11 +21,6 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
         return Ok(None);
     }
     if kind.plural == "bindings" {
-        let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
-        let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if name.is_empty() {
-            return Err(ApiError::bad_request("Name parameter required."));
-        }
         let pods = request
             .cluster
             .registry
@@ -34,14 +29,25 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
             .cloned()
             .ok_or_else(ApiError::unknown_resource)?;
         let inner = RequestContext {
-            body: request.body.clone(),
+            resource: pods,
+            query: request.query.clone(),
+            representation: request.representation.clone(),
             headers: request.headers.clone(),
-            ..RequestContext::internal(&request.cluster, &pods, request.namespace.as_deref())
+            body: request.body.clone(),
+            ..request.within(request.namespace.as_deref())
         };
-        return crate::subresources::answer(&inner, &name, "binding").map(Some);
+        return bind_named(&inner).map(Some);
     }
-    let types = (request.resource.api_version.as_str(), &*kind.kind);
-    let mut review = untyped(&request.body, request.header(CONTENT_TYPE), types)?;
+    let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let types = (&*kind.group, &*kind.version, &*kind.kind);
+    let answer = asked::read(request, types, &options, &mut warnings)
+        .and_then(|review| reviewed(request, &options, review));
+    Ok(Some(response::warned(answer, &warnings)))
+}
+
+fn reviewed(request: &RequestContext, options: &WriteOptions, mut review: Value) -> Outcome<Response<Body>> {
+    let kind = &request.resource.kind;
     let Some(fields) = review.as_object_mut() else {
         return Err(ApiError::bad_request("an object is expected"));
     };
@@ -77,14 +83,13 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
         fields.entry("spec").or_insert_with(|| json!({}));
     }
     if kind.group == "authorization.k8s.io" {
-        let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
         let owner = FieldOwner { manager: &options.field_manager, subresource: "" };
         strategy::own(&request.resource, None, &mut review, owner, request.now);
     }
     if let Some(fields) = review.as_object_mut() {
         fields.insert("status".into(), status);
     }
-    ObjectEncoder::of(request).answer_value(201, &review).map(Some)
+    ObjectEncoder::of(request).answer_value(201, &review)
 }
 
 /// Returns what a user may do in whose name somebody else asks.

@@ -1,5 +1,8 @@
 //! Merging of values: what users give over what charts bring along.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::chart::Chart;
@@ -157,8 +160,28 @@ impl Merge<'_> {
         }
     }
 
+    /// Merges what `under` has, and what is added to it meanwhile: it may stand in `over`. Go's loops meet what is added if the
+    /// place that it gets is still before them, which is so more often than not.
     fn tables<'v>(&mut self, over: &Table<'v>, under: &Table<'v>, path: &str, nulls: Nulls) {
-        for (key, value) in under.entries() {
+        let mut met = BTreeSet::new();
+        while under.len() > met.len() {
+            let new: Vec<_> = under.entries().into_iter().filter(|(key, _)| !met.contains(key)).collect();
+            if new.is_empty() {
+                return;
+            }
+            met.extend(new.iter().map(|(key, _)| key.clone()));
+            self.entries(over, new, path, nulls);
+        }
+    }
+
+    fn entries<'v>(
+        &mut self,
+        over: &Table<'v>,
+        entries: Vec<(Cow<'v, str>, Node<'v>)>,
+        path: &str,
+        nulls: Nulls,
+    ) {
+        for (key, value) in entries {
             match (over.get(&key), value) {
                 (None, value) => over.insert(key, value),
                 (Some(Node::Other(null)), _) if null.is_null() && nulls == Nulls::Remove => over.remove(&key),

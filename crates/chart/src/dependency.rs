@@ -187,7 +187,7 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
     }
     let mut listed = std::mem::take(&mut chart.metadata.dependencies);
     let nothing = Map::new();
-    let values = coalesced(chart, &nothing, Nulls::Keep, &mut Warnings::default())?;
+    let values = coalesced(chart, &nothing, Nulls::Keep, warnings)?;
     let imported = Table::default();
     for wanted in &mut listed {
         let name = wanted.name.clone();
@@ -205,9 +205,13 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => continue,
             };
             *import = json!({ "child": child, "parent": parent });
-            // What is imported first is the table of the dependency, so that what is imported into it changes both.
+            // What is imported first is the table of the dependency, so that what is imported into it changes both. An empty table
+            // is handed over as a new one.
             match values.at(&format!("{name}.{child}")) {
-                Ok(found) => merge_tables(&imported, &found.below(&parent), warnings),
+                Ok(found) => {
+                    let found = if found.is_empty() { Table::default() } else { found };
+                    merge_tables(&imported, &found.below(&parent), warnings);
+                }
                 Err(key) => {
                     let text = format!("Warning: ImportValues missing {warning}: {key:?} is not a table");
                     let place =
@@ -230,4 +234,55 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
     chart.values = Some(merged.unwrap_or(own).into());
     chart.metadata.dependencies = listed;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::coalesce::coalesce;
+
+    fn map(value: Value) -> Map<String, Value> {
+        let Value::Object(map) = value else { panic!("not an object") };
+        map
+    }
+
+    /// Returns the values of a chart `top`, which has `mid`, which imports from `low`.
+    fn resolved(imports: Value, mid: Value, low: Value) -> Value {
+        let named = |name: &str, values: Value| {
+            let mut chart = Chart { values: Some(Arc::new(map(values))), ..Chart::default() };
+            name.clone_into(&mut chart.metadata.name);
+            "1.0.0".clone_into(&mut chart.metadata.version);
+            chart
+        };
+        let listed = |name: &str, imports: Value| {
+            let Value::Array(import_values) = imports else { panic!("not a list") };
+            Dependency {
+                name: name.to_owned(),
+                version: "*".to_owned(),
+                import_values,
+                ..Dependency::default()
+            }
+        };
+        let mut mid = named("mid", mid);
+        mid.dependencies.push(named("low", low));
+        mid.metadata.dependencies.push(listed("low", imports));
+        let mut top = named("top", json!({}));
+        top.dependencies.push(mid);
+        top.metadata.dependencies.push(listed("mid", json!([])));
+        let (mut warnings, user) = (Warnings::default(), Map::new());
+        resolve(&mut top, &user, &mut warnings).unwrap();
+        Value::Object(coalesce(&top, &user, Nulls::Remove, &mut warnings).unwrap())
+    }
+
+    // Helm's answer is this one more often than not: the loop of Go that merges the table may miss what is added to it.
+    #[test]
+    fn slip_25_what_an_import_adds_to_the_table_that_is_imported_is_imported() {
+        let imports = json!([{"child": "exports.data", "parent": "imp"}, "data"]);
+        let low = json!({"exports": {"data": {"b": 1, "imp": {"x": 2}}}});
+        let values = resolved(imports, json!({}), low);
+        assert_eq!((&values["mid"]["x"], &values["mid"]["b"]), (&json!(2), &json!(1)));
+        assert_eq!(values["mid"]["imp"], json!({"b": 1, "imp": {"x": 2}, "x": 2}));
+    }
 }

@@ -85,6 +85,11 @@ impl<'v> Table<'v> {
         self.0.borrow().is_empty()
     }
 
+    /// Returns how many entries it has.
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<Node<'v>> {
         self.0.borrow().get(key).cloned()
     }

@@ -47,4 +47,4 @@ pub use escape::escape;
 pub use failure::{Failure, FailureKind};
 pub use program::{Outcome, Program};
 pub use types::Type;
-pub use value::{Key, List, ListKind, Opaque, Value};
+pub use value::{Key, List, ListKind, Map, Opaque, Value};

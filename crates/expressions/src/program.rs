@@ -142,6 +142,61 @@ mod tests {
     }
 
     #[test]
+    fn values_of_libraries_and_lists_of_a_schema_are_compared_with_their_like() {
+        let schema = serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+            "list": {"type": "array", "items": {"type": "integer"}},
+            "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}},
+            "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        }});
+        let json = serde_json::json!({"list": [1], "set": [1], "map": {"a": 1}});
+        let given = BTreeMap::from([("self", crate::schema::value(&json, &schema, false))]);
+        let run = |text: &str| Program::parse(text).unwrap().run(&given, crate::PER_CALL_LIMIT).value;
+        for text in [
+            "ip('10.0.0.1') == dyn('zz')",
+            "cidr('10.0.0.0/8') == dyn(1)",
+            "self.set == dyn('zz')",
+            "self.set + [2] == dyn('zz')",
+            "self.list + [2] == dyn('zz')",
+            "self.map == dyn('zz')",
+            "self == dyn('zz')",
+        ] {
+            assert_eq!(run(text).unwrap_err().text, "no such overload", "{text}");
+        }
+        for (text, expected) in [
+            ("dyn('zz') == ip('10.0.0.1')", false),
+            ("ip('10.0.0.1') != dyn('zz')", true),
+            ("dyn(ip('10.0.0.1')) == null", false),
+            ("ip('10.0.0.1') == ip('10.0.0.1')", true),
+            ("ip('10.0.0.1') in ['zz', dyn(ip('10.0.0.1'))]", true),
+            ("self.set == [1]", true),
+            ("self.list + [2] == [1, 2]", true),
+            ("self.map == {'a': 1}", true),
+            ("self.set != dyn('zz')", true),
+            ("dyn('zz') == self.map", false),
+            ("self.list.map(x, x) == dyn('zz')", false),
+            ("{'a': 1} == dyn('zz')", false),
+        ] {
+            assert!(matches!(run(text), Ok(Value::Bool(found)) if found == expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn infinity_has_a_sign_as_a_text() {
+        for (text, expected) in [
+            ("'%s'.format([1.0/0.0])", "+Inf"),
+            ("'%s'.format([-1.0/0.0])", "-Inf"),
+            ("'%s'.format([[1.0/0.0]])", "[\"+Inf\"]"),
+            ("'%f'.format([-1.0/0.0])", "-∞"),
+            ("'%e'.format([1.0/0.0])", "∞"),
+        ] {
+            assert!(
+                matches!(evaluated(text).value, Ok(Value::String(found)) if &*found == expected),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_made_has_a_limit() {
         for text in [
             "'x'.replace('', 'y').replace('', '%s%s%s%s'.format(['a','b','c','d']))".to_owned(),

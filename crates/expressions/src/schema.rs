@@ -169,7 +169,9 @@ fn of_object(fields: &Map<String, Json>, schema: &Json, is_root: bool) -> Value 
     if let Some(values @ Json::Object(_)) = schema.get("additionalProperties")
         && !is_root
     {
-        return Value::map(fields.iter().map(|(key, json)| (Key::text(key), value(json, values, false))));
+        return Value::described(
+            fields.iter().map(|(key, json)| (Key::text(key), value(json, values, false))),
+        );
     }
     let mut entries = BTreeMap::new();
     for (name, property) in properties(schema) {
@@ -188,10 +190,10 @@ fn of_object(fields: &Map<String, Json>, schema: &Json, is_root: bool) -> Value 
         if let Some(metadata) = fields.get("metadata") {
             let names = ["name", "generateName"].into_iter();
             let names = names.filter_map(|name| Some((Key::text(name), Value::of(metadata.get(name)?))));
-            entries.insert(Key::text("metadata"), Value::map(names));
+            entries.insert(Key::text("metadata"), Value::described(names));
         }
     }
-    Value::map(entries)
+    Value::described(entries)
 }
 
 fn of_text(text: &str, schema: &Json) -> Value {
@@ -217,6 +219,6 @@ fn kind(schema: &Json) -> ListKind {
             let keys = keys.into_iter().flatten().filter_map(Json::as_str);
             ListKind::Map(keys.filter_map(escape).collect())
         }
-        _ => ListKind::Atomic,
+        _ => ListKind::Described,
     }
 }

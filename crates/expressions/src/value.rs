@@ -30,7 +30,7 @@ pub enum Value {
     /// A list.
     List(Arc<List>),
     /// A map, or an object.
-    Map(Arc<BTreeMap<Key, Value>>),
+    Map(Arc<Map>),
     /// A point in time, in nanoseconds since 1970.
     Timestamp(i128),
     /// A length of time, in nanoseconds.
@@ -52,12 +52,30 @@ pub struct List {
     pub kind: ListKind,
 }
 
+/// The entries of a map, or the fields of an object.
+#[derive(Clone, Debug, Default)]
+pub struct Map {
+    entries: BTreeMap<Key, Value>,
+    /// Whether a schema describes it.
+    is_described: bool,
+}
+
+impl std::ops::Deref for Map {
+    type Target = BTreeMap<Key, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.entries
+    }
+}
+
 /// What makes two lists equal, and what their sum is: `x-kubernetes-list-type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListKind {
     /// The same items in the same order.
     #[default]
     Atomic,
+    /// The same items in the same order, in a list that a schema describes.
+    Described,
     /// The same items in any order.
     Set,
     /// The same items in any order; each has an identity, made of these fields.
@@ -109,7 +127,12 @@ impl Value {
 
     /// Returns a map.
     pub fn map(entries: impl IntoIterator<Item = (Key, Value)>) -> Value {
-        Value::Map(Arc::new(entries.into_iter().collect()))
+        Value::Map(Arc::new(Map { entries: entries.into_iter().collect(), is_described: false }))
+    }
+
+    /// Returns a map or an object that a schema describes.
+    pub(crate) fn described(entries: impl IntoIterator<Item = (Key, Value)>) -> Value {
+        Value::Map(Arc::new(Map { entries: entries.into_iter().collect(), is_described: true }))
     }
 
     /// Returns the point in time of a text in the form of RFC 3339; the text itself if it has another form.
@@ -175,26 +198,37 @@ impl Value {
 
     /// Returns whether two values are equal; numbers of different types are if they are the same number.
     pub fn equals(&self, other: &Value) -> bool {
-        match (self, other) {
-            (Value::Null, Value::Null) => true,
+        self.equality(other) == Some(true)
+    }
+
+    /// Returns whether two values are equal; `None` if the first one is only compared with values of its own type and the other
+    /// one has another. Inside of lists and maps that does not make a difference, as in the real server.
+    pub(crate) fn equality(&self, other: &Value) -> Option<bool> {
+        Some(match (self, other) {
+            (Value::Null, _) | (_, Value::Null) => matches!((self, other), (Value::Null, Value::Null)),
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::String(a), Value::String(b)) | (Value::Type(a), Value::Type(b)) => a == b,
             (Value::Bytes(a), Value::Bytes(b)) => a == b,
             (Value::List(a), Value::List(b)) => a.equals(b),
             (Value::Map(a), Value::Map(b)) => {
                 a.len() == b.len()
-                    && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| value.equals(other)))
+                    && a.iter().all(|(key, value)| {
+                        b.get(key).is_some_and(|other| value.equality(other) != Some(false))
+                    })
             }
             (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
             (Value::Duration(a), Value::Duration(b)) => a == b,
             (Value::Optional(a), Value::Optional(b)) => match (a, b) {
-                (Some(a), Some(b)) => a.equals(b),
+                (Some(a), Some(b)) => return a.equality(b),
                 (None, None) => true,
                 _ => false,
             },
-            (Value::Opaque(a), Value::Opaque(b)) => a == b,
+            (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() => a == b,
+            (Value::Opaque(_), _) => return None,
+            (Value::List(list), _) if list.kind != ListKind::Atomic => return None,
+            (Value::Map(map), _) if map.is_described => return None,
             _ => self.compare_numbers(other) == Some(Ordering::Equal),
-        }
+        })
     }
 
     /// Returns the order of two numbers; `None` for other values, and for what is no number.
@@ -262,8 +296,9 @@ impl List {
         if a.len() != b.len() {
             return false;
         }
-        if self.kind == ListKind::Atomic && other.kind == ListKind::Atomic {
-            return a.iter().zip(b).all(|(a, b)| a.equals(b));
+        let is_ordered = |list: &List| matches!(list.kind, ListKind::Atomic | ListKind::Described);
+        if is_ordered(self) && is_ordered(other) {
+            return a.iter().zip(b).all(|(a, b)| a.equality(b) != Some(false));
         }
         a.iter().all(|item| b.iter().any(|other| item.equals(other)))
             && b.iter().all(|item| a.iter().any(|other| item.equals(other)))
@@ -273,7 +308,7 @@ impl List {
     pub(crate) fn plus(&self, other: &List) -> List {
         let mut items = self.items.clone();
         match &self.kind {
-            ListKind::Atomic => items.extend(other.items.iter().cloned()),
+            ListKind::Atomic | ListKind::Described => items.extend(other.items.iter().cloned()),
             ListKind::Set => {
                 let new = other.items.iter().filter(|item| !self.items.iter().any(|own| own.equals(item)));
                 items.extend(new.cloned());

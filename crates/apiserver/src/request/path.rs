@@ -20,6 +20,7 @@ pub(crate) enum Path {
 pub(crate) struct ResourcePath {
     /// `v1` or `apps/v1`.
     pub(crate) group_version: String,
+    /// The namespace, which is empty where a client forgot to fill it in.
     pub(crate) namespace: Option<String>,
     /// The resource in the plural.
     pub(crate) resource: String,
@@ -31,15 +32,17 @@ pub(crate) struct ResourcePath {
 }
 
 impl Path {
+    /// Takes a path apart. Slashes at its end mean nothing, any other makes an element, which may be empty.
     pub(crate) fn parse(path: &str) -> Path {
-        let parts: Vec<String> =
-            path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let path = percent_decode(path);
+        let path = path.strip_prefix('/').unwrap_or(&path).trim_end_matches('/');
+        let parts: Vec<&str> = path.split('/').collect();
         match parts.as_slice() {
             ["api"] => Path::CoreVersions,
             ["api", version] => Path::GroupVersion((*version).to_owned()),
             ["api", version, rest @ ..] => resource((*version).to_owned(), rest),
             ["apis"] => Path::Groups,
+            ["apis", "", ..] => Path::Other,
             ["apis", group] => Path::Group((*group).to_owned()),
             ["apis", group, version] => Path::GroupVersion(format!("{group}/{version}")),
             ["apis", group, version, rest @ ..] => resource(format!("{group}/{version}"), rest),
@@ -144,6 +147,22 @@ mod tests {
             ),
             ("/version", "Other"),
             ("/", "Other"),
+            // Slashes at the end mean nothing; an empty element inside is one.
+            ("/api/v1/", "GroupVersion(\"v1\")"),
+            ("/api/v1//", "GroupVersion(\"v1\")"),
+            ("/api/v1/namespaces/a//", "v1 - namespaces a -"),
+            ("/api/v1/namespaces/a/pods/b/", "v1 a pods b -"),
+            ("/api/v1/namespaces//pods", "v1  pods - -"),
+            ("/api/v1/namespaces//pods/b", "v1  pods b -"),
+            ("/api/v1/namespaces/a/pods//log", "v1 a pods  log"),
+            ("/api/v1/namespaces/a//b", "v1 a  b -"),
+            ("/api/v1//pods", "v1 -  pods -"),
+            ("/api//v1", " - v1 - -"),
+            ("/apis/apps//v1", "apps/ - v1 - -"),
+            ("/apis//apps", "Other"),
+            ("//api/v1", "Other"),
+            // An escaped slash is a slash.
+            ("/api/v1/namespaces/a%2Fpods/b", "v1 a pods b -"),
         ] {
             assert_eq!(show(path), expected, "{path}");
         }

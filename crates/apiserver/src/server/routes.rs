@@ -42,13 +42,16 @@ pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<B
                 incoming.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("localhost");
             cluster.discovery.core_versions(&cluster.registry.resources(), &incoming.headers, host)
         }),
-        Path::Groups => only_get(&incoming)
-            .map(|()| cluster.discovery.groups(&cluster.registry.resources(), &incoming.headers)),
-        Path::Group(name) => only_get(&incoming)
-            .map(|()| discovery::group(&cluster.registry.resources(), &name).unwrap_or_else(not_found)),
-        Path::GroupVersion(name) => only_get(&incoming)
-            .and_then(|()| discovery::group_version(&cluster.registry.resources(), &name))
-            .map(|found| found.unwrap_or_else(not_found)),
+        // Groups are told whatever the method is, versions are not.
+        Path::Groups => Ok(cluster.discovery.groups(&cluster.registry.resources(), &incoming.headers)),
+        Path::Group(name) => {
+            Ok(discovery::group(&cluster.registry.resources(), &name).unwrap_or_else(not_found))
+        }
+        Path::GroupVersion(name) => {
+            discovery::group_version(&cluster.registry.resources(), &name).and_then(|found| {
+                found.map_or_else(|| Ok(not_found()), |found| only_get(&incoming).map(|()| found))
+            })
+        }
         Path::Resource(path) => {
             let registry = cluster.registry.resources();
             match registry.find(&path.group_version, &path.resource) {
@@ -84,16 +87,12 @@ fn not_found() -> Response<Body> {
 }
 
 fn only_get(incoming: &Incoming) -> Outcome<()> {
-    if incoming.method == Method::GET || incoming.method == Method::HEAD {
-        return Ok(());
-    }
-    Err(ApiError::method_not_allowed())
+    if reads(&incoming.method) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
 }
 
 fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>> {
-    only_get(incoming)?;
     Ok(match incoming.path.trim_end_matches('/') {
-        "" => {
+        "" if incoming.path.len() <= 1 => {
             let registry = cluster.registry.resources();
             let groups = registry.groups().iter().filter(|(group, _)| !group.is_empty());
             let mut paths: Vec<String> = [
@@ -119,9 +118,12 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
             let body = serde_json::to_vec_pretty(&json!({"paths": paths})).unwrap_or_default();
             response::json(StatusCode::OK, body)
         }
-        "/version" => response::json(StatusCode::OK, version()),
-        "/.well-known/openid-configuration" => response::json(StatusCode::OK, issuer(incoming)),
+        "/version" => only_get(incoming).map(|()| response::json(StatusCode::OK, version()))?,
+        "/.well-known/openid-configuration" => {
+            only_get(incoming).map(|()| response::json(StatusCode::OK, issuer(incoming)))?
+        }
         "/openid/v1/jwks" => {
+            only_get(incoming)?;
             response::with_type(StatusCode::OK, "application/jwk-set+json", r#"{"keys":[]}"#)
         }
         "/metrics" => response::with_type(StatusCode::OK, METRICS, metrics(cluster)),
@@ -227,13 +229,25 @@ fn resource_call(
     {
         return Err(ApiError::unknown_resource());
     }
+    check_watch(&path, resource, &incoming.method)?;
+    let namespace = match path.namespace {
+        Some(namespace) if namespace.is_empty() => {
+            // Without a namespace, the objects of all are read, and nothing else is done.
+            if !reads(&incoming.method) || path.name.is_some() {
+                let refusal = ApiError::bad_request("Namespace parameter required.");
+                return if resource.custom.is_some() { Ok(not_found()) } else { Err(refusal) };
+            }
+            None
+        }
+        namespace => namespace,
+    };
     check_timeout(&incoming)?;
     let representation = Representation::of(&incoming.headers, &incoming.query)?;
     check_include(&representation, &incoming.query)?;
     let request = RequestContext {
         cluster: Arc::clone(cluster),
         resource: Arc::clone(resource),
-        namespace: path.namespace,
+        namespace,
         subresource: path.subresource,
         query: incoming.query,
         representation,
@@ -254,6 +268,21 @@ fn resource_call(
         response::warn(&mut answer, &[warning]);
     }
     Ok(answer)
+}
+
+/// Refuses a path that watches what is not watched, or does something else.
+fn check_watch(path: &ResourcePath, resource: &Resource, method: &Method) -> Outcome<()> {
+    if !path.watch {
+        return Ok(());
+    }
+    if path.subresource.is_some() || !resource.kind.allows(Verb::Watch) {
+        return Err(ApiError::unknown_resource());
+    }
+    if reads(method) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+}
+
+fn reads(method: &Method) -> bool {
+    method == Method::GET || method == Method::HEAD
 }
 
 /// Refuses a time for the request that cannot be read. No request here lasts so long that it is needed.
@@ -362,6 +391,9 @@ fn part(request: &RequestContext, name: &str, method: &Method) -> Outcome<Respon
         if request.resource.custom.is_none() { error } else { ApiError::not_found(kind, name) }
     };
     let offered = kind.subresource(first).ok_or_else(unknown)?;
+    if name.is_empty() {
+        return Err(ApiError::bad_request("name must be provided"));
+    }
     let verb = match *method {
         Method::GET | Method::HEAD => Verb::Get,
         Method::PUT => Verb::Update,

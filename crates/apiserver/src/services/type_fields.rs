@@ -65,9 +65,15 @@ fn node_ports(spec: &Fields) -> BTreeSet<u32> {
 /// Takes away what only the old type of a service has, as far as the client left it as it was.
 pub(super) fn drop_type_dependent_fields(old: &Fields, new: &mut Fields) {
     let same = |new: &Fields, name: &str| old.get(name) == new.get(name);
-    if needs_address(old) && !needs_address(new) && same(new, "clusterIP") && same(new, "clusterIPs") {
-        for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            new.remove(name);
+    if needs_address(old) && !needs_address(new) {
+        if same(new, "clusterIP") && same(new, "clusterIPs") {
+            new.remove("clusterIP");
+            new.remove("clusterIPs");
+        }
+        for name in ["ipFamilies", "ipFamilyPolicy"] {
+            if same(new, name) {
+                new.remove(name);
+            }
         }
     }
     if needs_node_ports(old) && !needs_node_ports(new) && node_ports(old) == node_ports(new) {

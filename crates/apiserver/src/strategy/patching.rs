@@ -71,7 +71,9 @@ fn with_type_of(old: &Value, mut merged: Value) -> Value {
 fn refuse_json(error: &PatchError) -> ApiError {
     match error {
         PatchError::Decode(_) => ApiError::bad_request(error.to_string()),
-        PatchError::TooMany(_) => ApiError::new(413, "RequestEntityTooLarge", error.to_string()),
+        PatchError::TooMany(_) => {
+            ApiError::new(413, "RequestEntityTooLarge", format!("Request entity too large: {error}"))
+        }
         PatchError::Apply { .. } => {
             let message = "the server rejected our request due to an error in our request";
             ApiError::new(422, "Invalid", message).with_details(crate::status::Details::default())

@@ -5,17 +5,46 @@ use http::Response;
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
-use super::asked::asked_of;
+use super::asked::{self, Asked};
 use super::outcome::success;
 use crate::cluster::Edit;
+use crate::object_meta;
 use crate::read::ObjectEncoder;
 use crate::request::{RequestContext, WriteOptions};
+use crate::response;
 use crate::status::{ApiError, Outcome};
+
+const BINDING: Asked = ("", "v1", "Binding");
 
 /// Gives the pod `name` the node that a binding names.
 pub(super) fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
-    let body = asked_of(request, name, ("", "v1", "Binding"))?;
+    let mut warnings = Vec::new();
+    let answer = asked::read_of_pod(request, name, BINDING, &options, &mut warnings)
+        .and_then(|body| bind_to(request, name, &body, &options));
+    Ok(response::warned(answer, &warnings))
+}
+
+/// Gives the pod that a binding names its node.
+pub(crate) fn bind_named(request: &RequestContext) -> Outcome<Response<Body>> {
+    let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let answer = asked::read(request, BINDING, &options, &mut warnings).and_then(|body| {
+        asked::check_namespace(request, &body)?;
+        match object_meta::text(&body, "name") {
+            "" => Err(ApiError::bad_request("Name parameter required.")),
+            name => bind_to(request, name, &body, &options),
+        }
+    });
+    Ok(response::warned(answer, &warnings))
+}
+
+fn bind_to(
+    request: &RequestContext,
+    name: &str,
+    body: &Value,
+    options: &WriteOptions,
+) -> Outcome<Response<Body>> {
     let text = |path: &str| body.pointer(path).and_then(Value::as_str).unwrap_or_default();
     check_target(text("/target/kind"), text("/target/name"))?;
     let now = format_seconds(request.now);
@@ -28,7 +57,7 @@ pub(super) fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Bod
         if refusal.is_some() || options.dry_run {
             return Edit::Keep;
         }
-        assign(pod, &body, &now);
+        assign(pod, body, &now);
         Edit::Write
     })?;
     if let Some(why) = refusal {

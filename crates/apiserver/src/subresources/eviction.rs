@@ -7,23 +7,30 @@ use http::Response;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::asked::asked_of;
+use super::asked;
 use super::outcome::success;
 use crate::cluster::Edit;
 use crate::read::ObjectEncoder;
 use crate::request::{RequestContext, WriteOptions};
+use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::write::{DeleteOptions, check_preconditions, delete_object};
 
 /// Evicts the pod `name`.
 pub(super) fn evict(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
-    let asked = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
-    let body = asked_of(request, name, ("policy", "v1", "Eviction"))?;
+    let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let answer = asked::read_of_pod(request, name, ("policy", "v1", "Eviction"), &options, &mut warnings)
+        .and_then(|body| evict_as(request, name, &body, options.dry_run));
+    Ok(response::warned(answer, &warnings))
+}
+
+fn evict_as(request: &RequestContext, name: &str, body: &Value, is_dry_run: bool) -> Outcome<Response<Body>> {
     if request.find(name).is_none() {
         return Err(ApiError::not_found(&request.resource.kind, name));
     }
     let mut options = DeleteOptions::read(body.get("deleteOptions").unwrap_or(&Value::Null))?;
-    options.dry_run |= asked.dry_run;
+    options.dry_run |= is_dry_run;
     if !options.dry_run {
         tell(request, name, &mut options)?;
     }

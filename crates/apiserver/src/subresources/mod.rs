@@ -1,6 +1,6 @@
 //! Subresources that are not stored: bindings, evictions, tokens, and those that need a node, as `log` and `exec`.
 
-mod asked;
+pub(crate) mod asked;
 mod binding;
 mod eviction;
 mod outcome;
@@ -13,16 +13,17 @@ use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Response;
-use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use crate::authentication::User;
 use crate::read::ObjectEncoder;
 use crate::request::{RequestContext, WriteOptions};
+use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::store::Stored;
-use crate::write::untyped;
+
+pub(crate) use binding::bind_named;
 
 /// Who issues the tokens of service accounts.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
@@ -108,8 +109,20 @@ fn issue(
     found: impl Fn() -> Outcome<Arc<Stored>>,
 ) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
-    let mut token_request =
-        untyped(&request.body, request.header(CONTENT_TYPE), ("authentication.k8s.io/v1", "TokenRequest"))?;
+    let mut warnings = Vec::new();
+    let kind = ("authentication.k8s.io", "v1", "TokenRequest");
+    let answer = asked::read(request, kind, &options, &mut warnings)
+        .and_then(|token_request| issue_as(request, account, token_request, options.dry_run, found));
+    Ok(response::warned(answer, &warnings))
+}
+
+fn issue_as(
+    request: &RequestContext,
+    account: &str,
+    mut token_request: Value,
+    is_dry_run: bool,
+    found: impl Fn() -> Outcome<Arc<Stored>>,
+) -> Outcome<Response<Body>> {
     let given = token_request.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if !given.is_empty() && given != account {
         let cause = crate::status::Cause {
@@ -150,7 +163,7 @@ fn issue(
     let head = URL_SAFE_NO_PAD.encode(br#"{"alg":"none","typ":"JWT"}"#);
     let token =
         format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()), URL_SAFE_NO_PAD.encode(secret));
-    if !options.dry_run {
+    if !is_dry_run {
         request
             .cluster
             .authenticator

@@ -2,15 +2,16 @@
 
 use axum::body::Body;
 use http::Response;
-use http::header::CONTENT_TYPE;
+use serde_json::Value;
 
-use super::scale;
+use super::{asked, scale};
 use crate::cluster::ATTEMPTS;
 use crate::kind::Verb;
 use crate::request::{RequestContext, WriteOptions};
+use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::strategy::{self, PatchKind};
-use crate::write::body::{patch as read_patch, untyped};
+use crate::write::body::patch as read_patch;
 use crate::write::create::Written;
 use crate::write::patch::patch_kind;
 use crate::write::pipeline::Pipeline;
@@ -44,31 +45,43 @@ fn change(
     options: &WriteOptions,
     patch: Option<PatchKind>,
 ) -> Outcome<Response<Body>> {
-    let resource = &request.resource;
+    let mut warnings = Vec::new();
     let body = match patch {
         Some(PatchKind::Apply) => crate::yaml::read(&request.body)?.into(),
         Some(PatchKind::Json | PatchKind::Merge | PatchKind::Strategic) => read_patch(&request.body)?.value,
-        None => untyped(&request.body, request.header(CONTENT_TYPE), ("autoscaling/v1", "Scale"))?,
+        None => asked::read(request, ("autoscaling", "v1", "Scale"), options, &mut warnings)?,
     };
-    let mut warnings = Vec::new();
+    let answer = changed(request, name, options, patch, &body, &mut warnings);
+    Ok(response::warned(answer, &warnings))
+}
+
+fn changed(
+    request: &RequestContext,
+    name: &str,
+    options: &WriteOptions,
+    patch: Option<PatchKind>,
+    body: &Value,
+    warnings: &mut Vec<String>,
+) -> Outcome<Response<Body>> {
+    let resource = &request.resource;
     for _ in 0..ATTEMPTS {
         let old = request.find(name).ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
         let old_value = request.in_version(&old)?;
         // Merge patches of all kinds are one here, and are refused in the same words.
         let kind = patch.map(|kind| if kind == PatchKind::Json { kind } else { PatchKind::Merge });
         let wanted = match kind {
-            Some(kind) => strategy::patched(resource, kind, &scale::of(request, &old_value)?, &body)?,
+            Some(kind) => strategy::patched(resource, kind, &scale::of(request, &old_value)?, body)?,
             None => body.clone(),
         };
         let checked = kind.filter(|_| patch != Some(PatchKind::Apply));
         if let Some(error) =
-            checked.and_then(|kind| strategy::type_error_of(&scale::SHAPE, kind, &body, &wanted))
+            checked.and_then(|kind| strategy::type_error_of(&scale::SHAPE, kind, body, &wanted))
         {
             return Err(error);
         }
         let mut new = old_value.clone();
         scale::set(request, &mut new, &old, &wanted)?;
-        let mut pipeline = Pipeline { request, options, warnings: &mut warnings };
+        let mut pipeline = Pipeline { request, options, warnings };
         // Replicas without an owner stay so.
         let changed = if scale::is_owned(request, &old_value) {
             pipeline.change(&old, &old_value, new)?

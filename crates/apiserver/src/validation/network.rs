@@ -22,8 +22,14 @@ pub(super) fn service(object: &Value, report: &mut Report) {
         report.required("spec.ports", "");
     }
     if kind == "ExternalName" {
-        if !text(spec, "clusterIP").is_empty() || !list(spec, "clusterIPs").is_empty() {
-            report.forbidden("spec.clusterIPs", "may not be set for ExternalName services");
+        for (field, is_set) in [
+            ("spec.clusterIPs", !text(spec, "clusterIP").is_empty() || !list(spec, "clusterIPs").is_empty()),
+            ("spec.ipFamilies", !list(spec, "ipFamilies").is_empty()),
+            ("spec.ipFamilyPolicy", has(spec, "ipFamilyPolicy")),
+        ] {
+            if is_set {
+                report.forbidden(field, "may not be set for ExternalName services");
+            }
         }
         match text(spec, "externalName") {
             "" => report.required("spec.externalName", ""),
@@ -46,6 +52,34 @@ pub(super) fn service(object: &Value, report: &mut Report) {
     balancer(spec, kind, report);
     annotated_ranges(object, kind, report);
     traffic(spec, kind, report);
+    ignored(spec, kind, report);
+}
+
+/// Warns of fields that mean nothing for this type of service.
+fn ignored(spec: &Value, kind: &str, report: &mut Report) {
+    let headless = kind == "ClusterIP" && text(spec, "clusterIP") == "None";
+    let outside = kind == "ExternalName";
+    let has_addresses = !list(spec, "externalIPs").is_empty();
+    for (is_ignored, warning) in [
+        (
+            headless && !text(spec, "loadBalancerIP").is_empty(),
+            "spec.loadBalancerIP is ignored for headless services",
+        ),
+        (headless && has_addresses, "spec.externalIPs is ignored for headless services"),
+        (
+            headless && text(spec, "sessionAffinity") != "None",
+            "spec.SessionAffinity is ignored for headless services",
+        ),
+        (outside && has_addresses, "spec.externalIPs is ignored when spec.type is \"ExternalName\""),
+        (
+            !outside && !text(spec, "externalName").is_empty(),
+            "spec.externalName is ignored when spec.type is not \"ExternalName\"",
+        ),
+    ] {
+        if is_ignored {
+            report.warnings.push(warning.to_owned());
+        }
+    }
 }
 
 fn service_ports(spec: &Value, kind: &str, report: &mut Report) {
@@ -131,7 +165,10 @@ fn addresses(spec: &Value, kind: &str, report: &mut Report) {
         report.invalid_all(&path, address, if unreadable { wrong } else { names::endpoint_ip(address) });
         report.warn(&path, names::unusual_ip(address));
     }
-    families(spec, report);
+    // A service outside has none, which was told above.
+    if kind != "ExternalName" {
+        families(spec, report);
+    }
 }
 
 /// Checks the families of addresses: there is one, and only what has no address and selects nothing may have more.

@@ -45,10 +45,16 @@ pub(super) fn claim_spec(spec: &Value, path: &str, report: &mut Report) {
 pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
     const OLDER_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let bound = text(old, "status.phase") == "Bound";
-    // A claim without a class gets one when there is a default.
-    let gets_class = !has(old, "spec.storageClassName")
-        && has(new, "spec.storageClassName")
-        && !map(old, "metadata.annotations").contains_key(OLDER_CLASS);
+    let annotated = |claim| map(claim, "metadata.annotations").get(OLDER_CLASS).and_then(Value::as_str);
+    let (was, is) = (annotated(old), annotated(new));
+    // A claim without a class gets one when there is a default. The class of an annotation may move into the field.
+    let class = get(new, "spec.storageClassName").as_str().filter(|_| !has(old, "spec.storageClassName"));
+    let gets_class = class.is_some_and(|class| was.is_none_or(|was| was == class));
+    let moves = gets_class && was.is_some() && (is.is_none() || is == was);
+    if !moves && was.unwrap_or_default() != is.unwrap_or_default() {
+        let path = at("metadata.annotations", OLDER_CLASS);
+        report.invalid(&path, is.unwrap_or_default(), "field is immutable");
+    }
     let keep = |object: &Value| {
         let mut spec = get(object, "spec").clone();
         if let Some(fields) = spec.as_object_mut() {

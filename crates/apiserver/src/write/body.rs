@@ -37,11 +37,6 @@ pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<No
     }
 }
 
-/// Reads a body of `kind` without checking its fields.
-pub(crate) fn untyped(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Value> {
-    node(body, content_type, kind).map(|node| decode::untyped(node).value)
-}
-
 /// Reads the options of a deletion. What is no JSON, or no object, is a failure of the server.
 pub(crate) fn options(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Value> {
     let failure =

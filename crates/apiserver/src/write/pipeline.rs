@@ -81,6 +81,39 @@ fn check_depth(object: &Value) -> Outcome<()> {
     Err(ApiError::bad_request(format!("the object is nested more deeply than {MAX_OBJECT_DEPTH} levels")))
 }
 
+/// Warns of fields that are dropped from a body of this kind, or refuses them.
+pub(crate) fn report_dropped(
+    kind: &crate::kind::Kind,
+    options: &WriteOptions,
+    found: Vec<String>,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    match options.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => {
+            for text in found {
+                if !warnings.contains(&text) {
+                    warnings.push(text);
+                }
+            }
+        }
+        FieldValidation::Strict => {
+            let message = format!(
+                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                kind.kind,
+                kind.version,
+                kind.kind,
+                found.join(", ")
+            );
+            return Err(ApiError::bad_request(message));
+        }
+    }
+    Ok(())
+}
+
 fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str) -> Outcome<()> {
     let message = if kind.is_empty() {
         "Object 'Kind' is missing in the body".to_owned()
@@ -119,7 +152,7 @@ impl<'a> Pipeline<'a> {
         let decoded = strategy::conform(resource, body)?;
         let mut found = strict.to_vec();
         found.extend(decoded.strict.into_iter().filter(|text| !strict.contains(text)));
-        self.report_dropped(found)?;
+        report_dropped(&resource.kind, self.options, found, self.warnings)?;
         check_depth(&decoded.value)?;
         Ok(decoded.value)
     }
@@ -143,37 +176,8 @@ impl<'a> Pipeline<'a> {
         let decoded = strategy::conform(resource, body)?;
         let mut found = applied.strict.clone();
         found.extend(decoded.strict);
-        self.report_dropped(found)?;
+        report_dropped(&resource.kind, self.options, found, self.warnings)?;
         Ok(value)
-    }
-
-    /// Warns of fields that are dropped, or refuses them.
-    fn report_dropped(&mut self, found: Vec<String>) -> Outcome<()> {
-        let kind = &self.request.resource.kind;
-        if found.is_empty() {
-            return Ok(());
-        }
-        match self.options.validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => {
-                for text in found {
-                    if !self.warnings.contains(&text) {
-                        self.warnings.push(text);
-                    }
-                }
-            }
-            FieldValidation::Strict => {
-                let message = format!(
-                    "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-                    kind.kind,
-                    kind.version,
-                    kind.kind,
-                    found.join(", ")
-                );
-                return Err(ApiError::bad_request(message));
-            }
-        }
-        Ok(())
     }
 
     /// Returns an object as mutating webhooks change it.

@@ -128,6 +128,33 @@ async fn slip_35_a_claim_without_a_class_gets_one() {
         let (code, answer) = changed(&server, claims, claim(before), "", patch).await;
         assert_eq!(code, expected, "{answer}");
     }
+    // The class may stand in an annotation, from which it may move into the field.
+    const OLDER: &str = "volume.beta.kubernetes.io/storage-class";
+    let annotated = |class: Option<&str>| {
+        let mut claim = claim(json!({}));
+        claim["metadata"]["annotations"] = class.map_or(json!({}), |class| json!({ OLDER: class }));
+        claim
+    };
+    for (before, patch, expected) in [
+        (None, json!({"metadata": {"annotations": {OLDER: "k"}}}), 422),
+        (Some("k"), json!({"metadata": {"annotations": {OLDER: "j"}}}), 422),
+        (Some("k"), json!({"metadata": {"annotations": {OLDER: null}}}), 422),
+        (
+            Some("k"),
+            json!({"metadata": {"annotations": {OLDER: null}}, "spec": {"storageClassName": "k"}}),
+            200,
+        ),
+        (Some("k"), json!({"spec": {"storageClassName": "k"}}), 200),
+        (Some("k"), json!({"spec": {"storageClassName": "j"}}), 422),
+        (
+            Some("k"),
+            json!({"metadata": {"annotations": {OLDER: "j"}}, "spec": {"storageClassName": "k"}}),
+            422,
+        ),
+    ] {
+        let (code, answer) = changed(&server, claims, annotated(before), "", patch.clone()).await;
+        assert_eq!(code, expected, "{before:?} {patch} {answer}");
+    }
 }
 
 #[tokio::test]
@@ -139,6 +166,64 @@ async fn slip_35_a_service_becomes_a_name_outside() {
     let (code, answer) = changed(&server, services, service, "", patch).await;
     assert_eq!((code, &answer["spec"]["clusterIP"]), (200, &Value::Null), "{answer}");
     assert_eq!(answer["spec"]["ports"][0]["nodePort"], Value::Null);
+}
+
+#[tokio::test]
+async fn slip_35_a_name_outside_has_no_families_of_addresses() {
+    let server = server();
+    let services = "/api/v1/namespaces/default/services";
+    let service =
+        json!({"metadata": {"name": "s"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
+    let outside =
+        json!({"type": "ExternalName", "externalName": "x.y", "clusterIP": null, "clusterIPs": null});
+    let (code, answer) = changed(&server, services, service, "", json!({ "spec": outside })).await;
+    assert_eq!(code, 200, "{answer}");
+    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        assert_eq!(answer["spec"][field], Value::Null, "{field}");
+    }
+    let path = format!("{services}/s");
+    let (code, answer) = merge(&server, &path, json!({"spec": {"ipFamilyPolicy": "PreferDualStack"}})).await;
+    let why =
+        "Service \"s\" is invalid: spec.ipFamilyPolicy: Forbidden: may not be set for ExternalName services";
+    assert_eq!((code, answer["message"].as_str()), (422, Some(why)));
+    assert_eq!(merge(&server, &path, json!({"spec": {"ipFamilies": ["IPv4"]}})).await.0, 422);
+    let (code, answer) = merge(&server, &path, json!({"spec": {"type": "ClusterIP"}})).await;
+    assert_eq!((code, &answer["spec"]["ipFamilyPolicy"]), (200, &json!("SingleStack")), "{answer}");
+}
+
+#[tokio::test]
+async fn slip_35_fields_that_a_type_of_service_ignores_are_warned_of() {
+    let server = server();
+    for (spec, expected) in [
+        (
+            json!({"externalName": "x.y", "ports": [{"port": 80}]}),
+            "spec.externalName is ignored when spec.type is not \\\"ExternalName\\\"",
+        ),
+        (
+            json!({"type": "ExternalName", "externalName": "x.y", "externalIPs": ["8.8.8.8"]}),
+            "spec.externalIPs is ignored when spec.type is \\\"ExternalName\\\"",
+        ),
+        (
+            json!({"clusterIP": "None", "externalIPs": ["8.8.8.8"], "ports": [{"port": 80}]}),
+            "spec.externalIPs is ignored for headless services",
+        ),
+        (
+            json!({"clusterIP": "None", "sessionAffinity": "ClientIP", "ports": [{"port": 80}]}),
+            "spec.SessionAffinity is ignored for headless services",
+        ),
+    ] {
+        let service = json!({"metadata": {"generateName": "s-"}, "spec": spec});
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/api/v1/namespaces/default/services")
+            .header("content-type", "application/json")
+            .body(Body::from(service.to_string()))
+            .unwrap();
+        let answer = server.service().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 201, "{spec}");
+        let warnings: Vec<_> = answer.headers().get_all("warning").iter().collect();
+        assert_eq!(warnings, [format!("299 - \"{expected}\"").as_str()], "{spec}");
+    }
 }
 
 #[tokio::test]

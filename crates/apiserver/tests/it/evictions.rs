@@ -1,9 +1,13 @@
 //! Evictions and bindings: dry runs and preconditions.
 
 use apiserver::ApiServer;
+use axum::body::Body;
+use http::{Method, Request};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
-use crate::{get, post, server};
+use crate::{get, post, put, server};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -85,4 +89,101 @@ async fn slip_27_a_dry_binding_binds_nothing() {
     assert_eq!(status, 409);
     let message = answer["message"].as_str().unwrap();
     assert!(message.ends_with("pod p is already assigned to node \"n\""), "{message}");
+}
+
+/// Sends a body; returns the status, the text of the answer, and what it warns of.
+async fn told(server: &ApiServer, path: &str, body: &Value) -> (u16, String, Vec<String>) {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header("content-type", "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    let answer = server.service().oneshot(request).await.unwrap();
+    let warnings = answer.headers().get_all("warning").iter();
+    let warnings = warnings.map(|text| text.to_str().unwrap().to_owned()).collect();
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    (status, body["message"].as_str().unwrap_or_default().to_owned(), warnings)
+}
+
+#[tokio::test]
+async fn slip_27_bindings_take_the_options_of_their_query() {
+    let server = server();
+    let before = pod(&server).await;
+    let bindings = "/api/v1/namespaces/default/bindings";
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    let (status, message, _) = told(&server, &format!("{bindings}?dryRun=Nope"), &binding).await;
+    let why = "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Nope\"]: supported values: \"All\"";
+    assert_eq!((status, message.as_str()), (422, why));
+    assert_eq!(told(&server, &format!("{bindings}?dryRun=All"), &binding).await.0, 201);
+    assert_eq!(get(&server, &format!("{PODS}/p")).await.1, before);
+    let nameless = json!({"target": {"name": "n"}});
+    assert_eq!(told(&server, bindings, &nameless).await.1, "Name parameter required.");
+    assert_eq!(told(&server, bindings, &binding).await.0, 201);
+    assert_eq!(get(&server, &format!("{PODS}/p")).await.1["spec"]["nodeName"], "n");
+}
+
+#[tokio::test]
+async fn slip_27_what_is_asked_of_a_server_is_read_by_its_type() {
+    let server = server();
+    let before = pod(&server).await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    post(&server, accounts, json!({"metadata": {"name": "sa"}})).await;
+    let access = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+    let binding = |target: Value| json!({"metadata": {"name": "p"}, "target": target, "foo": 1});
+    let node = json!({"kind": "Node", "name": "n"});
+    for (path, kind, body, unknown) in [
+        ("/api/v1/namespaces/default/bindings".to_owned(), "Binding", binding(node.clone()), "foo"),
+        (format!("{PODS}/p/binding"), "Binding", binding(node), "foo"),
+        (
+            format!("{PODS}/p/eviction"),
+            "Eviction",
+            json!({"metadata": {"name": "p"}, "deleteOptions": {"foo": 1}}),
+            "deleteOptions.foo",
+        ),
+        (format!("{accounts}/sa/token"), "TokenRequest", json!({"spec": {"foo": 1}}), "spec.foo"),
+        (
+            access,
+            "SelfSubjectAccessReview",
+            json!({"spec": {"resourceAttributes": {"verb": "get", "foo": 1}}}),
+            "spec.resourceAttributes.foo",
+        ),
+    ] {
+        let refused = format!(
+            "{kind} in version \"v1\" cannot be handled as a {kind}: strict decoding error: unknown field \"{unknown}\""
+        );
+        let strict = told(&server, &format!("{path}?fieldValidation=Strict"), &body).await;
+        assert_eq!(strict, (400, refused, Vec::new()), "{path}");
+        let dry = told(&server, &format!("{path}?dryRun=All"), &body).await;
+        assert_eq!(
+            dry,
+            (201, String::new(), vec![format!("299 - \"unknown field \\\"{unknown}\\\"\"")]),
+            "{path}"
+        );
+        let silent = told(&server, &format!("{path}?dryRun=All&fieldValidation=Ignore"), &body).await;
+        assert_eq!(silent, (201, String::new(), Vec::new()), "{path}");
+    }
+    let wrong = told(&server, &format!("{PODS}/p/binding"), &binding(json!(3))).await;
+    let why = "Binding in version \"v1\" cannot be handled as a Binding: json: cannot unmarshal number into Go struct field Binding.target of type v1.ObjectReference";
+    assert_eq!((wrong.0, wrong.1.as_str()), (400, why));
+    assert_eq!(get(&server, &format!("{PODS}/p")).await.1, before);
+}
+
+#[tokio::test]
+async fn slip_27_a_scale_is_read_by_its_type() {
+    let server = server();
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let sets = "/apis/apps/v1/namespaces/default/replicasets";
+    assert_eq!(post(&server, sets, json!({"metadata": {"name": "s"}, "spec": spec})).await.0, 201);
+    let scale = json!({"metadata": {"name": "s"}, "spec": {"replicas": 3, "foo": 1}});
+    let (status, answer) =
+        put(&server, &format!("{sets}/s/scale?fieldValidation=Strict"), scale.clone()).await;
+    let why = "Scale in version \"v1\" cannot be handled as a Scale: strict decoding error: unknown field \"spec.foo\"";
+    assert_eq!((status, answer["message"].as_str()), (400, Some(why)));
+    let (status, answer) = put(&server, &format!("{sets}/s/scale"), scale).await;
+    assert_eq!((status, &answer["spec"]), (200, &json!({"replicas": 3})));
 }

@@ -155,6 +155,18 @@ async fn bad_requests_get_a_status_with_a_reason() {
 }
 
 #[tokio::test]
+async fn a_patch_of_too_many_operations_is_refused() {
+    let server = server();
+    post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
+    let patch = json!(vec![json!({"op": "test", "path": "/kind", "value": "ConfigMap"}); 10_001]).to_string();
+    let path = format!("{MAPS}/a");
+    let (status, answer) =
+        send(server.service(), Method::PATCH, &path, "application/json-patch+json", &patch).await;
+    let why = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
+    assert_eq!((status, answer["message"].as_str()), (413, Some(why)));
+}
+
+#[tokio::test]
 async fn a_put_must_name_the_version_it_saw() {
     let server = server();
     let (_, created) = post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
@@ -204,5 +216,93 @@ async fn slip_37_switches_and_numbers_of_a_query_are_read_as_go_reads_them() {
     ] {
         let (status, answer) = get(&server, &format!("{MAPS}?{query}")).await;
         assert_eq!((status, answer["message"].as_str()), (400, Some(why)), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn slip_37_a_path_that_watches_changes_nothing() {
+    let server = server();
+    post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
+    let watched = "/api/v1/watch/namespaces/default/configmaps";
+    for (method, path, status) in [
+        (Method::DELETE, format!("{watched}/a"), 405),
+        (Method::DELETE, watched.to_owned(), 405),
+        (Method::POST, watched.to_owned(), 405),
+        (Method::PUT, format!("{watched}/a"), 405),
+        (Method::PATCH, format!("{watched}/a"), 405),
+        (Method::GET, "/api/v1/watch/namespaces/default/pods/a/status".to_owned(), 404),
+        (Method::POST, "/api/v1/watch/namespaces/default/bindings".to_owned(), 404),
+        (Method::DELETE, "/api/v1/watch/componentstatuses".to_owned(), 404),
+    ] {
+        let body = r#"{"metadata":{"name":"b"}}"#;
+        let (code, answer) = send(server.service(), method.clone(), &path, "application/json", body).await;
+        assert_eq!(code, status, "{method} {path}: {answer}");
+    }
+    let (_, list) = get(&server, MAPS).await;
+    let names: Vec<&Value> =
+        list["items"].as_array().unwrap().iter().map(|map| &map["metadata"]["name"]).collect();
+    assert_eq!(names, ["a"]);
+}
+
+#[tokio::test]
+async fn slip_37_an_empty_element_of_a_path_stands_for_nothing_else() {
+    let server = server();
+    for name in ["pods", "other"] {
+        post(&server, "/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+    }
+    let map = json!({"metadata": {"name": "a"}});
+    post(&server, MAPS, map.clone()).await;
+    post(&server, "/api/v1/namespaces/other/configmaps", map).await;
+    for (method, path, status, message) in [
+        (Method::DELETE, "/api/v1/namespaces//pods", 400, "Namespace parameter required."),
+        (Method::DELETE, "/api/v1/namespaces//configmaps/a", 400, "Namespace parameter required."),
+        (Method::GET, "/api/v1/namespaces//pods/a/log", 400, "Namespace parameter required."),
+        (Method::GET, "/api/v1/namespaces/default/pods//status", 400, "name must be provided"),
+        (Method::DELETE, "/api/v1//nodes", 404, "the server could not find the requested resource"),
+        (
+            Method::DELETE,
+            "/api/v1/namespaces/default/configmaps//a",
+            404,
+            "the server could not find the requested resource",
+        ),
+        (
+            Method::DELETE,
+            "/api/v1/namespaces/default//configmaps/a",
+            404,
+            "the server could not find the requested resource",
+        ),
+        (Method::GET, "/api//v1", 404, "the server could not find the requested resource"),
+    ] {
+        let (code, answer) = send(server.service(), method.clone(), path, "application/json", "").await;
+        assert_eq!((code, answer["message"].as_str()), (status, Some(message)), "{method} {path}: {answer}");
+    }
+    for path in ["//api/v1", "//version", "//", "/apis//apps"] {
+        assert_eq!(get(&server, path).await, (404, json!("404 page not found\n")), "{path}");
+    }
+    assert_eq!(get(&server, "/api/v1/namespaces/pods").await.0, 200);
+    let (_, all) = get(&server, "/api/v1/namespaces//configmaps").await;
+    let named_a = all["items"].as_array().unwrap().iter().filter(|map| map["metadata"]["name"] == "a");
+    assert_eq!(named_a.count(), 2);
+    assert_eq!(get(&server, &format!("{MAPS}/a//")).await.0, 200);
+}
+
+#[tokio::test]
+async fn slip_37_health_and_the_list_of_groups_are_told_to_all_methods() {
+    let server = server();
+    for (path, status) in [
+        ("/healthz", 200),
+        ("/livez/ping", 200),
+        ("/apis", 200),
+        ("/apis/apps", 200),
+        ("/apis/nope", 404),
+        ("/", 200),
+        ("/metrics", 200),
+        ("/nope", 404),
+        ("/api", 405),
+        ("/api/v1", 405),
+        ("/api/v2", 404),
+        ("/version", 405),
+    ] {
+        assert_eq!(post(&server, path, json!({})).await.0, status, "{path}");
     }
 }

@@ -279,6 +279,18 @@ async fn slip_31_a_job_fails_when_too_many_of_its_pods_do() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn slip_31_a_job_whose_containers_are_restarted_fails_when_that_is_too_often() {
+    let server = simulated();
+    let spec = json!({"restartPolicy": "OnFailure", "containers": [{"name": "c", "image": "crash"}]});
+    job(&server, "", json!({"backoffLimit": 2, "template": {"spec": spec}})).await;
+    pass(&server, 60).await;
+    let (_, failed) = get(&server, &format!("{JOBS}/j")).await;
+    assert_eq!(condition(&failed, "Failed")["reason"], "BackoffLimitExceeded", "{failed}");
+    assert_eq!((&failed["status"]["failed"], &failed["status"]["active"]), (&json!(1), &Value::Null));
+    assert_eq!(images(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn slip_31_a_job_fails_at_its_deadline() {
     let server = simulated();
     job(&server, "fails", json!({"activeDeadlineSeconds": 20})).await;

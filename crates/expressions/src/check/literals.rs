@@ -17,6 +17,10 @@ pub(super) fn problems(node: &Node, of: &dyn Fn(&Node) -> Type, problems: &mut V
             | ("duration" | "timestamp", None, [text]) => Some(text),
             _ => None,
         };
+        // There are durations of numbers, and none of a number that can be read.
+        if let (Some(Node { at, kind: Kind::Literal(Value::Int(_)), .. }), "duration") = (text, &**function) {
+            problems.push((*at, "invalid duration argument".to_owned()));
+        }
         if let Some(Node { at, kind: Kind::Literal(Value::String(text)), .. }) = text {
             let is_readable = match &**function {
                 "matches" => Regexp::compile(text).is_ok(),

@@ -75,7 +75,7 @@ fn one(clause: char, precision: Option<usize>, arg: &Value) -> Result<String, Fa
         ('f' | 'e', _) => {
             let clause_name = if clause == 'f' { "fixed-point" } else { "scientific" };
             match double(arg) {
-                Some(number) if !number.is_finite() => Ok(not_finite(number).to_owned()),
+                Some(number) if !number.is_finite() => Ok(not_finite(number, "∞", "-∞")),
                 Some(number) => {
                     let precision = precision.unwrap_or(PRECISION);
                     // The real server writes no fewer digits of a mantissa.
@@ -128,14 +128,15 @@ fn with_power(text: &str) -> String {
     format!("{mantissa}×10{}", raised.collect::<String>())
 }
 
-fn not_finite(number: f64) -> &'static str {
-    if number.is_nan() {
+fn not_finite(number: f64, above: &str, below: &str) -> String {
+    let text = if number.is_nan() {
         "NaN"
     } else if number > 0.0 {
-        "Infinity"
+        above
     } else {
-        "-Infinity"
-    }
+        below
+    };
+    text.to_owned()
 }
 
 fn signed(number: i64, digits: impl Fn(u64) -> String) -> String {
@@ -161,7 +162,7 @@ fn shown(value: &Value) -> Result<String, Failure> {
         Value::Bool(value) => value.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
-        Value::Double(number) if !number.is_finite() => not_finite(*number).to_owned(),
+        Value::Double(number) if !number.is_finite() => not_finite(*number, "+Inf", "-Inf"),
         Value::Double(number) => golang::strconv::format_float(*number, 'f', None),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::Timestamp(nanos) => times::format_timestamp(*nanos),
@@ -196,7 +197,7 @@ fn nested(value: &Value) -> Result<String, Failure> {
         Value::Bytes(_) => format!("b{}", quoted(&shown(value)?)),
         Value::Timestamp(_) => format!("timestamp({})", quoted(&shown(value)?)),
         Value::Duration(_) => format!("duration({})", quoted(&shown(value)?)),
-        Value::Double(number) if !number.is_finite() => quoted(not_finite(*number)),
+        Value::Double(number) if !number.is_finite() => quoted(&shown(value)?),
         Value::Double(number) => golang::strconv::format_float(*number, 'f', Some(PRECISION)),
         _ => return shown(value),
     })

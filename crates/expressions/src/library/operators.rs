@@ -1,17 +1,18 @@
 //! Operators: arithmetic, comparisons, indexes.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::called::Called;
 use super::optionals::optional_item;
 use crate::failure::{Failure, FailureKind};
 use crate::times::checked_timestamp;
-use crate::value::{Key, Value};
+use crate::value::{Key, Map, Value};
 
 pub(super) fn call(function: &str, values: &[Value]) -> Called {
     match (function, values) {
-        ("_==_", [a, b]) => Some(Ok(Value::Bool(a.equals(b)))),
+        ("_==_", [a, b]) => a.equality(b).map(|equal| Ok(Value::Bool(equal))),
         ("_!=_", [a, b]) => Some(Ok(Value::Bool(!a.equals(b)))),
         ("_<_", [a, b]) => compared(a, b, Ordering::is_lt),
         ("_<=_", [a, b]) => compared(a, b, Ordering::is_le),
@@ -139,8 +140,8 @@ fn indexed(of: &Value, index: &Value) -> Called {
     })
 }
 
-fn inserted(map: &Arc<std::collections::BTreeMap<Key, Value>>, rest: &[Value]) -> Called {
-    let mut map = std::collections::BTreeMap::clone(map);
+fn inserted(map: &Map, rest: &[Value]) -> Called {
+    let mut map = BTreeMap::clone(map);
     let new: Vec<(Key, Value)> = match rest {
         [key, value] => vec![(Key::of(key)?, value.clone())],
         [Value::Map(other)] => other.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
+use super::node;
 use super::pods::{Pods, create_pod, has_ended};
 use super::status::{count, number, set_status, text};
 use crate::cluster::Cluster;
@@ -52,6 +53,10 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) 
     // Pods that were deleted stay counted.
     let succeeded = succeeded.max(number(job, "/status/succeeded", 0));
     let failed = failed.max(number(job, "/status/failed", 0));
+    let limit = number(job, "/spec/backoffLimit", 6);
+    // Pods whose containers are started again do not fail themselves.
+    let running = pods.0.iter().filter(|(_, pod)| !has_ended(pod));
+    let restarts: i64 = running.map(|(_, pod)| node::restarts(pod)).sum();
     let at_once = number(job, "/spec/parallelism", 1).clamp(0, 1_000);
     let wanted = number(job, "/spec/completions", at_once.max(1)).clamp(0, 1_000);
     let started = text(job, "/status/startTime").parse::<Timestamp>().ok().unwrap_or(now);
@@ -60,7 +65,7 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) 
         deadline.and_then(|seconds| started.checked_add(SignedDuration::from_secs(seconds.max(0))).ok());
     let verdict = if succeeded >= wanted {
         Some(&COMPLETE)
-    } else if failed > number(job, "/spec/backoffLimit", 6) {
+    } else if failed > limit || (restarts > 0 && restarts >= limit) {
         Some(&TOO_MANY)
     } else if until.is_some_and(|until| now >= until) {
         Some(&TOO_LATE)

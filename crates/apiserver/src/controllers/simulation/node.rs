@@ -17,6 +17,15 @@ const KUBELET: FieldOwner<'_> = FieldOwner { manager: "kubelet", subresource: "s
 /// The name of the node that all pods run on.
 pub(super) const NODE: &str = "addon-operator";
 
+/// How often a pod is restarted. A job ends its pods before; any other comes to rest.
+const MAX_RESTARTS: i64 = 100;
+
+/// Returns how often the containers of a pod were started again.
+pub(super) fn restarts(pod: &Value) -> i64 {
+    let statuses = pod.pointer("/status/containerStatuses").and_then(Value::as_array);
+    statuses.into_iter().flatten().map(|status| number(status, "/restartCount", 0)).max().unwrap_or(0)
+}
+
 /// Returns whether the node has the labels that a pod asks for.
 pub(super) fn takes(pod: Option<&Value>) -> bool {
     let wanted = pod.and_then(|pod| pod.get("nodeSelector")).and_then(Value::as_object);
@@ -96,12 +105,18 @@ pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Valu
             return ends;
         }
         "Running" if crashes(pod) && text(pod, "/spec/restartPolicy") != "Never" => {
+            let is_counted = text(pod, "/spec/restartPolicy") == "OnFailure";
+            let count = if is_counted { restarts(pod).saturating_add(1) } else { 0 };
             edit(cluster, object_ref, |pod, now| {
                 let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "images called `crash` end with the code 1"}});
-                let statuses = container_statuses(pod, false, &waiting);
+                let mut statuses = container_statuses(pod, false, &waiting);
+                for status in statuses.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+                    status.insert("restartCount".into(), json!(count));
+                }
                 let conditions = conditions(false, "ContainersNotReady", now);
                 set(pod, json!({"conditions": conditions, "containerStatuses": statuses}));
             });
+            return is_counted && count < MAX_RESTARTS;
         }
         "Running" if crashes(pod) => edit(cluster, object_ref, |pod, now| {
             let ended = json!({"terminated": {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}});
