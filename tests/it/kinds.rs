@@ -70,6 +70,29 @@ async fn slip_09_a_kind_that_its_group_has_in_another_version_than_it_prefers_is
 }
 
 #[tokio::test]
+async fn slip_09_an_object_without_version_gets_the_one_that_was_found_for_its_kind() {
+    let world = Fixture::new();
+    world.ok(Method::POST, CRDS, &crd("Other", &["v1beta1", "v1alpha1"])).await;
+    let client = Client::new(world.server.service(), "default");
+    let patcher = Patcher::new(client.clone(), Discovery::new(client), Duration::from_secs(10));
+    for operation in ["Create", "CreateIfNotExists", "CreateOrUpdate", "Apply"] {
+        // But for Create, the second one finds the object of the first.
+        for (kind, size) in [("Other", 1), ("others", 2)] {
+            let name =
+                if operation == "Create" { format!("create-{size}") } else { operation.to_lowercase() };
+            let object = json!({"kind": kind, "metadata": {"name": name, "namespace": "default"}, "spec": {"size": size}});
+            patched(&patcher, &[json!({"operation": operation, "object": object})]).await.unwrap();
+            let path = format!("/apis/example.com/v1beta1/namespaces/default/others/{name}");
+            let there = server::get(&world.server, &path).await.unwrap();
+            assert_eq!(
+                (&there["apiVersion"], &there["kind"]),
+                (&json!("example.com/v1beta1"), &json!("Other"))
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn slip_10_an_operation_on_an_object_of_a_namespace_has_to_name_the_namespace() {
     let server = ApiServer::builder().seed(1).build().unwrap();
     let paths: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -1,5 +1,6 @@
 //! Carries out the operations of a hook in order.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation, Purpos
 use engine::{Failure, FailureKind, PatchAuthor};
 use kube::Api;
 use kube::Client;
-use kube::api::{DynamicObject, Patch};
+use kube::api::{DynamicObject, Patch, TypeMeta};
 use serde_json::Value;
 
 use super::error::PatchError;
@@ -94,9 +95,9 @@ impl Patcher {
             resource,
             target,
         };
-        let outcome = match step {
+        let outcome = match step.with_kind(&object.resource) {
             Step::Create { object: value, parsed, existing: Existing::Update } => {
-                object.create_or_update(value, &parsed).await
+                object.create_or_update(&value, &parsed).await
             }
             Step::Create { parsed, existing, .. } => object.create(&parsed, existing).await,
             Step::Delete(propagation) => object.delete(propagation).await,
@@ -105,8 +106,8 @@ impl Patcher {
             }
             Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
             Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
-            Step::Apply { object: value, force } => object.server_side_apply(value, force).await,
-            Step::ApplyChild { object: value } => object.apply_child(value).await,
+            Step::Apply { object: value, force } => object.server_side_apply(&value, force).await,
+            Step::ApplyChild { object: value } => object.apply_child(&value).await,
             Step::Filter(filter) => object.filter(filter).await,
         };
         let Err(PatchError::Request(error)) = &outcome else { return outcome };
@@ -146,9 +147,9 @@ fn no_namespace(resource: &Resource, patch: &ObjectPatch) -> Failure {
 
 /// An operation whose parts were checked before the first operation is carried out.
 enum Step<'a> {
-    Apply { object: &'a Value, force: bool },
-    ApplyChild { object: &'a Value },
-    Create { object: &'a Value, parsed: Box<DynamicObject>, existing: Existing },
+    Apply { object: Cow<'a, Value>, force: bool },
+    ApplyChild { object: Cow<'a, Value> },
+    Create { object: Cow<'a, Value>, parsed: Box<DynamicObject>, existing: Existing },
     Delete(Propagation),
     Filter(Arc<Filter>),
     JsonPatch(json_patch::Patch),
@@ -159,12 +160,14 @@ impl<'a> Step<'a> {
     fn of(operation: &'a Operation) -> Result<Self, Failure> {
         let wrong = |text: String| Failure::new(FailureKind::HookOutput, text);
         Ok(match operation {
-            Operation::Apply { object, force } => Self::Apply { object, force: *force },
-            Operation::ApplyChild { object } => Self::ApplyChild { object },
+            Operation::Apply { object, force } => {
+                Self::Apply { object: Cow::Borrowed(object), force: *force }
+            }
+            Operation::ApplyChild { object } => Self::ApplyChild { object: Cow::Borrowed(object) },
             Operation::Create { object, existing } => {
                 let parsed = serde_json::from_value(object.clone());
                 let parsed = parsed.map_err(|error| wrong(format!("this is no object: {error}")))?;
-                Self::Create { object, parsed: Box::new(parsed), existing: *existing }
+                Self::Create { object: Cow::Borrowed(object), parsed: Box::new(parsed), existing: *existing }
             }
             Operation::Delete(propagation) => Self::Delete(*propagation),
             Operation::Jq { filter } => {
@@ -177,4 +180,30 @@ impl<'a> Step<'a> {
             Operation::MergePatch { patch } => Self::MergePatch(patch),
         })
     }
+
+    /// Has objects say of which kind they are as the API server calls it. Hooks may leave out the version, or write the
+    /// plural; a body that does so is refused.
+    fn with_kind(self, resource: &Resource) -> Self {
+        match self {
+            Self::Apply { object, force } => Self::Apply { object: of_kind(object, resource), force },
+            Self::ApplyChild { object } => Self::ApplyChild { object: of_kind(object, resource) },
+            Self::Create { object, mut parsed, existing } => {
+                parsed.types =
+                    Some(TypeMeta { api_version: resource.api_version(), kind: resource.kind.clone() });
+                Self::Create { object: of_kind(object, resource), parsed, existing }
+            }
+            Self::Delete(_) | Self::Filter(_) | Self::JsonPatch(_) | Self::MergePatch(_) => self,
+        }
+    }
+}
+
+fn of_kind<'a>(mut object: Cow<'a, Value>, resource: &Resource) -> Cow<'a, Value> {
+    for (field, found) in [("apiVersion", &resource.api_version()), ("kind", &resource.kind)] {
+        if object.get(field).and_then(Value::as_str) != Some(found)
+            && let Value::Object(fields) = object.to_mut()
+        {
+            fields.insert(field.to_owned(), found.as_str().into());
+        }
+    }
+    object
 }

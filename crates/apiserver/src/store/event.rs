@@ -66,6 +66,12 @@ impl Event {
         }
     }
 
+    /// Returns how many bytes it keeps at most: both versions, and the line that watchers get.
+    pub(super) fn weight(&self) -> usize {
+        let previous = self.previous.as_ref().map_or(0, |previous| previous.body.len());
+        2 * self.object.body.len() + previous
+    }
+
     /// Returns what a watcher sees of the change: the change and the object, or nothing.
     ///
     /// An object that begins to be selected is added, one that is no longer selected is deleted.

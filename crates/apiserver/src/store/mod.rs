@@ -318,6 +318,31 @@ mod tests {
     }
 
     #[test]
+    fn slip_05_the_history_of_large_objects_keeps_a_bounded_number_of_bytes() {
+        let mut store = Store::new(Limits { bytes: 10_000, ..Limits::default() });
+        let mut expected = create(&mut store, "a");
+        let large = |n: usize| {
+            let text = format!("{n}").repeat(1_000);
+            Encoded::new(&json!({"metadata": {"name": "a"}, "data": text}), &[])
+        };
+        for n in 10..99 {
+            let update = Write::Update { expected, object: large(n) };
+            let committed = store.commit(&object_ref("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+            expected = committed.object().revision;
+        }
+        let oldest = store.since("/pods", 0, 9).unwrap_err().oldest;
+        let kept = store.since("/pods", oldest, 99).unwrap();
+        assert_eq!(kept.last().unwrap().revision, expected, "the newest one is there");
+        let bytes: usize = kept.iter().map(|event| event.object.body.len()).sum();
+        assert!((2_000..10_000).contains(&bytes), "{bytes}");
+        // What is small is not affected.
+        for n in 0..9 {
+            create(&mut store, &format!("small{n}"));
+        }
+        assert_eq!(store.since("/pods", expected, 99).unwrap().len(), 9);
+    }
+
+    #[test]
     fn a_version_that_is_the_same_makes_no_revision() {
         let mut store = Store::new(Limits::default());
         let expected = create(&mut store, "a");

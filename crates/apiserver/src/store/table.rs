@@ -14,13 +14,15 @@ use super::object::{Key, Stored};
 pub struct Limits {
     /// So many changes a resource.
     pub events: usize,
+    /// So many bytes a resource, whatever the size of its objects. The newest change is kept.
+    pub bytes: usize,
     /// So long.
     pub age: SignedDuration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { events: 1_000, age: SignedDuration::from_mins(5) }
+        Limits { events: 1_000, bytes: 32 * 1024 * 1024, age: SignedDuration::from_mins(5) }
     }
 }
 
@@ -77,6 +79,8 @@ impl Range {
 pub(super) struct Table {
     pub(super) objects: BTreeMap<Key, Arc<Stored>>,
     history: VecDeque<Arc<Event>>,
+    /// How many bytes the history keeps at most.
+    weight: usize,
     /// The revision of the newest change that was dropped: older states are not known.
     floor: u64,
 }
@@ -91,13 +95,15 @@ impl Table {
                 self.objects.remove(&event.object.key);
             }
         }
+        self.weight += event.weight();
         self.history.push_back(event);
         while let Some(oldest) = self.history.front() {
-            let aged = now.duration_since(oldest.at) > limits.age;
-            if self.history.len() <= limits.events && !(aged && self.history.len() > 1) {
+            let is_due = now.duration_since(oldest.at) > limits.age || self.weight > limits.bytes;
+            if self.history.len() <= limits.events && !(is_due && self.history.len() > 1) {
                 break;
             }
             self.floor = oldest.revision;
+            self.weight -= oldest.weight();
             self.history.pop_front();
         }
     }
@@ -105,6 +111,7 @@ impl Table {
     /// Forgets the history up to `revision`.
     pub(super) fn forget(&mut self, revision: u64) {
         self.history.clear();
+        self.weight = 0;
         self.floor = revision;
     }
 
