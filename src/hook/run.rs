@@ -153,7 +153,9 @@ impl Hooks {
         };
         let Prepared { mut files, variables, outputs } = prepared;
         let mut environment = self.environment.clone();
-        variables.into_iter().for_each(|(name, path)| environment.set(name, path));
+        for (name, path) in variables {
+            environment.set(name, path);
+        }
         let path = PathBuf::from(&*run.hook.path);
         if let Some(dir) = path.parent() {
             environment.set("HOOK_DIR", dir);

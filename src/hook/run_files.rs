@@ -816,8 +816,9 @@ mod tests {
 
     #[test]
     fn outputs_that_nobody_can_have_written_are_looked_at_once() {
+        type Change = (&'static str, fn(&Path));
         let ends = [Survivors::None, Survivors::Perhaps];
-        let changes: &[(&str, fn(&Path))] = &[
+        let changes: &[Change] = &[
             ("nothing", |_| {}),
             ("a cleaner", |path| fs::remove_file(path.join("metrics.json")).unwrap()),
             ("a writer", |path| fs::write(path.join("patch"), "late").unwrap()),

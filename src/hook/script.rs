@@ -55,7 +55,9 @@ impl Hooks {
         };
         let Prepared { files, variables, result, reason } = prepared;
         let mut environment = self.environment.clone();
-        variables.into_iter().for_each(|(name, path)| environment.set(name, path));
+        for (name, path) in variables {
+            environment.set(name, path);
+        }
         let program = Program {
             path: PathBuf::from(&*script.path),
             args: Vec::new(),

@@ -59,7 +59,7 @@ impl OutputPipe {
 
     /// Keeps the pipe for the next program, if it is as it was made. It has to be empty, and nobody else may hold it.
     pub(super) fn give_back(self) {
-        let Some(pipe) = self.as_made() else { return };
+        let Some(pipe) = self.if_as_made() else { return };
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE {
             idle.push(pipe);
@@ -67,7 +67,7 @@ impl OutputPipe {
     }
 
     /// Returns the pipe as it was made; nothing if it is another one now.
-    fn as_made(self) -> Option<Self> {
+    fn if_as_made(self) -> Option<Self> {
         // What makes writes fail that would wait is no trait of the pipe, but of its end, which was lent.
         fcntl_setfl(&self.writer.end, OFlags::empty()).ok()?;
         (Traits::of(&self.writer.end).ok()? == self.writer.as_made).then_some(self)
@@ -85,7 +85,7 @@ mod tests {
     fn is_next(deed: impl FnOnce(&OwnedFd)) -> bool {
         let pipe = OutputPipe::new().unwrap();
         deed(&pipe.writer.end);
-        pipe.as_made().is_some_and(|pipe| {
+        pipe.if_as_made().is_some_and(|pipe| {
             let flags = fcntl_getfl(&pipe.writer.end).unwrap();
             !flags.intersects(OFlags::NONBLOCK | OFlags::APPEND | OFlags::DIRECT)
         })

@@ -203,7 +203,7 @@ fn certificates_in(bundle: &str) -> usize {
 /// Returns what the API server shall trust from now on.
 async fn renewed(channels: &mut driver::Channels) -> WebhookCertificate {
     let answer = tokio::time::timeout(Duration::from_mins(1), channels.next_answer()).await;
-    match answer.expect("nothing is told of another certificate") {
+    match answer.unwrap() {
         Some(engine::Event::WebhookCertificateRenewed { certificate }) => certificate,
         other => panic!("{other:?}"),
     }

@@ -8,6 +8,9 @@ use tower::ServiceExt;
 
 use crate::{get, merge, post, send, server};
 
+/// The annotation that stood for the class of a claim before there was a field.
+const OLDER_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -129,26 +132,25 @@ async fn slip_35_a_claim_without_a_class_gets_one() {
         assert_eq!(code, expected, "{answer}");
     }
     // The class may stand in an annotation, from which it may move into the field.
-    const OLDER: &str = "volume.beta.kubernetes.io/storage-class";
     let annotated = |class: Option<&str>| {
         let mut claim = claim(json!({}));
-        claim["metadata"]["annotations"] = class.map_or(json!({}), |class| json!({ OLDER: class }));
+        claim["metadata"]["annotations"] = class.map_or(json!({}), |class| json!({ OLDER_CLASS: class }));
         claim
     };
     for (before, patch, expected) in [
-        (None, json!({"metadata": {"annotations": {OLDER: "k"}}}), 422),
-        (Some("k"), json!({"metadata": {"annotations": {OLDER: "j"}}}), 422),
-        (Some("k"), json!({"metadata": {"annotations": {OLDER: null}}}), 422),
+        (None, json!({"metadata": {"annotations": {OLDER_CLASS: "k"}}}), 422),
+        (Some("k"), json!({"metadata": {"annotations": {OLDER_CLASS: "j"}}}), 422),
+        (Some("k"), json!({"metadata": {"annotations": {OLDER_CLASS: null}}}), 422),
         (
             Some("k"),
-            json!({"metadata": {"annotations": {OLDER: null}}, "spec": {"storageClassName": "k"}}),
+            json!({"metadata": {"annotations": {OLDER_CLASS: null}}, "spec": {"storageClassName": "k"}}),
             200,
         ),
         (Some("k"), json!({"spec": {"storageClassName": "k"}}), 200),
         (Some("k"), json!({"spec": {"storageClassName": "j"}}), 422),
         (
             Some("k"),
-            json!({"metadata": {"annotations": {OLDER: "j"}}, "spec": {"storageClassName": "k"}}),
+            json!({"metadata": {"annotations": {OLDER_CLASS: "j"}}, "spec": {"storageClassName": "k"}}),
             422,
         ),
     ] {

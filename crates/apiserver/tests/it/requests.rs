@@ -159,9 +159,9 @@ async fn a_patch_of_too_many_operations_is_refused() {
     let server = server();
     post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
     let patch = json!(vec![json!({"op": "test", "path": "/kind", "value": "ConfigMap"}); 10_001]).to_string();
-    let path = format!("{MAPS}/a");
+    let map = format!("{MAPS}/a");
     let (status, answer) =
-        send(server.service(), Method::PATCH, &path, "application/json-patch+json", &patch).await;
+        send(server.service(), Method::PATCH, &map, "application/json-patch+json", &patch).await;
     let why = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
     assert_eq!((status, answer["message"].as_str()), (413, Some(why)));
 }

@@ -437,7 +437,9 @@ mod tests {
             |text| text.replace('\'', r"'\''"),
             |text| text.replace('\'', r#"'"'"'"#),
             |text| text.replace('\'', "''"),
-            |text| text.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+            |text| {
+                text.bytes().flat_map(|byte| format!("%{byte:02x}").into_bytes()).map(char::from).collect()
+            },
             |text| text.replace('%', "%25").replace('+', "%2B").replace('"', "%22").replace(' ', "+"),
             |text| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"),
             |text| format!("{text:?}").trim_matches('"').to_owned(),

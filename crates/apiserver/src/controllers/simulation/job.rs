@@ -6,7 +6,6 @@ use jiff::{SignedDuration, Timestamp};
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::node;
 use super::pods::{Pods, create_pod, has_ended};
 use super::status::{count, number, set_status, text};
 use crate::cluster::Cluster;
@@ -52,11 +51,9 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) 
     let (succeeded, failed) = (pods.in_phase("Succeeded"), pods.in_phase("Failed"));
     // Pods that were deleted stay counted.
     let succeeded = succeeded.max(number(job, "/status/succeeded", 0));
-    let failed = failed.max(number(job, "/status/failed", 0));
+    let mut failed = failed.max(number(job, "/status/failed", 0));
     let limit = number(job, "/spec/backoffLimit", 6);
-    // Pods whose containers are started again do not fail themselves.
-    let running = pods.0.iter().filter(|(_, pod)| !has_ended(pod));
-    let restarts: i64 = running.map(|(_, pod)| node::restarts(pod)).sum();
+    let restarts = pods.restarts();
     let at_once = number(job, "/spec/parallelism", 1).clamp(0, 1_000);
     let wanted = number(job, "/spec/completions", at_once.max(1)).clamp(0, 1_000);
     let started = text(job, "/status/startTime").parse::<Timestamp>().ok().unwrap_or(now);
@@ -73,7 +70,6 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) 
         None
     };
     let mut active = pods.count() - pods.in_phase("Succeeded") - pods.in_phase("Failed");
-    let mut failed = failed;
     if let Some(verdict) = verdict {
         remove_active(cluster, &pods, active);
         // What is ended with the job has not succeeded.
@@ -112,10 +108,7 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) 
     }
     conditions.write(&mut status);
     set_status(cluster, object_ref, &status);
-    match verdict {
-        Some(_) => lifetime(job, now),
-        None => until,
-    }
+    if verdict.is_some() { lifetime(job, now) } else { until }
 }
 
 /// Removes pods that have not ended.

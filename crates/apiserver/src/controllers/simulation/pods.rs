@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::node;
 use super::status::text;
 use crate::cluster::Cluster;
 use crate::store::{ObjectRef, Stored};
@@ -13,6 +14,11 @@ use crate::write::loopback::create;
 pub(super) struct Pods(pub(super) Vec<(ObjectRef, Value)>);
 
 impl Pods {
+    /// Returns how often containers were started again of pods that have not ended. Such pods do not fail themselves.
+    pub(super) fn restarts(&self) -> i64 {
+        self.0.iter().filter(|(_, pod)| !has_ended(pod)).map(|(_, pod)| node::restarts(pod)).sum()
+    }
+
     /// Returns the pods that the object with this identity owns, without those that are being deleted.
     pub(super) fn of(cluster: &Cluster, uid: &str) -> Pods {
         let store = cluster.storage.read();
