@@ -133,6 +133,8 @@ lives! {
     fewer_than_no_machines_are_refused_and_a_pool_waits_for_its_cluster = "fewer than no machines",
     a_control_plane_that_is_edited_by_hand_is_as_its_cluster_says_again = "edited by hand",
     a_cluster_is_paused_until_a_time = "paused until a time",
+    a_time_of_a_pause_that_nobody_can_read_is_told = "a time of a pause",
+    a_pool_of_another_namespace_is_none_of_a_cluster = "a pool in another namespace",
 }
 
 #[test]
@@ -254,7 +256,7 @@ fn a_platform_is_added_as_the_readme_says() {
         "[simmachinetemplates, simmachines, metalmachinetemplates, metalmachines]",
     );
     // 5. The life. The name of the set has a hash of that of the pool.
-    let set = "demo-x1-demo-metal-314d8b19";
+    let set = "demo-x1-demo-metal-3715a2af";
     fs::write(place.path().join(EXAMPLE).join("metal.test.yaml"), METAL.replace("METAL", set)).unwrap();
     pass(&place, &[EXAMPLE, "--only", "a pool of metal"], "1 test, 0 failed");
 }

@@ -210,7 +210,7 @@ async fn c01_nothing_behind_a_write_that_is_refused_is_made_before_it() {
         noted.world.cluster.server.faults().add(FaultPlan::on(Method::PATCH, path).nth(1).fail(500));
     }
     noted.world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
-    noted.world.settled(&format!("{POOLS}/demo"), |pool| !pool.is_null()).await;
+    noted.world.ready("demo").await;
     noted.come_in_order(&RECIPE);
     noted.stop().await;
 }

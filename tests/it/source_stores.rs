@@ -182,7 +182,8 @@ async fn a_registry_that_may_not_be_written_lacks_a_right_and_says_which() {
     world.server.faults().add(FaultPlan::on(Method::PUT, &path).times(u64::MAX).fail(403));
     let Err(StoreError::Registry(failure)) = sources.keep(&registry(&[]), &[]).await else { panic!() };
     assert_eq!(failure.kind, FailureKind::Forbidden, "{failure}");
-    assert!(failure.to_string().contains("the verb update on secrets in namespace ops"), "{failure}");
+    let advice = failure.advice.clone().unwrap_or_default();
+    assert!(advice.contains("the verb update on secrets in namespace ops"), "{advice}");
 }
 
 #[tokio::test]

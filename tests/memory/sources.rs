@@ -272,6 +272,7 @@ fn bundles_are_restored_part_by_part() {
         previous: None,
         is_unproven: false,
         is_unreleased: false,
+        inherits_release: false,
         starts: 0,
         held_back: None,
         given_up: Vec::new(),

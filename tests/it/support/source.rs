@@ -152,6 +152,7 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
         previous: None,
         is_unproven: false,
         is_unreleased: false,
+        inherits_release: false,
         starts: 0,
         held_back: None,
         given_up: Vec::new(),

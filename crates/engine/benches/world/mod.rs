@@ -229,6 +229,7 @@ fn registered(source: usize, number: usize) -> RegisteredAddon {
         previous: None,
         is_unproven: false,
         is_unreleased: false,
+        inherits_release: false,
         starts: 0,
         held_back: None,
         given_up: Vec::new(),

@@ -138,6 +138,10 @@ pub struct RegisteredAddon {
     /// written. Without it there may be a release.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unreleased: bool,
+    /// Whether whoever had its name in the namespace before left a release, which was to be removed: it is that of its module now, also
+    /// if this one never runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inherits_release: bool,
     /// How many operators began while it was on trial already: something ended those before them. Each counts as a run that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
@@ -303,6 +307,7 @@ mod tests {
             previous: None,
             is_unproven: false,
             is_unreleased: false,
+            inherits_release: false,
             starts: 0,
             held_back: None,
             given_up: Vec::new(),

@@ -44,7 +44,8 @@ impl Controller {
         });
         let step = self.write(cx, vec![patch]);
         if let Some(state) = self.keys.get_mut(key) {
-            (state.expected, state.finalizer_added_to) = (expected, Some(version));
+            (state.expected, state.written_to) = (expected, Some(version.clone()));
+            state.finalizer_added_to = Some(version);
         }
         Go::Stop(Pass::Finalizing, step)
     }
@@ -71,10 +72,14 @@ impl Controller {
     }
 
     /// Takes the finalizers of the binding from the object.
-    pub(super) fn release(&self, cx: &mut Context, key: &Key) -> Go {
+    pub(super) fn release(&mut self, cx: &mut Context, key: &Key) -> Go {
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let version = parent.metadata.resource_version.clone();
         let fields = self.finalizers(parent.metadata).fields(None);
         let patch = patches::set_finalizers(&parent.kind, key, parent.metadata, &fields);
+        if let Some(state) = self.keys.get_mut(key) {
+            state.written_to = Some(version);
+        }
         Go::Stop(Pass::Unfinalizing, self.write(cx, vec![patch]))
     }
 

@@ -41,6 +41,9 @@ pub(super) struct KeyState {
     pub(super) expected: Option<Checksum>,
     /// The version of the object that our finalizer was added to. Until another one is seen, nothing is known of what came of it.
     pub(super) finalizer_added_to: Option<String>,
+    /// The version of the object that our last write named. Where it was taken, the version that is seen next has what was written,
+    /// for nobody wrote in between.
+    pub(super) written_to: Option<String>,
     /// What was written into the status, and what that was before.
     pub(super) written: Option<(Checksum, Checksum)>,
     /// Whether our finalizer was removed: nothing is done about the object any more.

@@ -64,12 +64,19 @@ impl Controller {
     /// decides as soon as it is seen, also if it looks as what was refused. Whose answer was lost may be written all the same, so
     /// what was tried before it is no longer known to be so.
     pub(super) fn refused(&mut self, key: &Key, failure: Failure) -> Go {
-        if let Some(state) = self.keys.get_mut(key) {
+        let version = self.parent(key).map(|parent| parent.metadata.resource_version.clone());
+        let written_to = self.keys.get_mut(key).and_then(|state| {
             (state.expected, state.finalizer_added_to, state.written) = (None, None, None);
+            state.written_to.take()
+        });
+        if failure.kind != FailureKind::Conflict {
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
         }
-        let is_conflict = failure.kind == FailureKind::Conflict;
-        let step = if is_conflict { Step::Later(UNTIL_SEEN) } else { Step::Failed(failure) };
-        Go::Stop(Pass::Idle, step)
+        if written_to.is_some() && written_to != version {
+            // The watch was faster than the answer.
+            return Go::On(Pass::Idle);
+        }
+        Go::Stop(Pass::Idle, Step::Later(UNTIL_SEEN))
     }
 }
 

@@ -49,6 +49,7 @@ impl Controller {
         let patch = change
             .as_ref()
             .map(|change| patches::set_status(&parent.kind, key, parent.metadata, &change.patch));
+        let version = parent.metadata.resource_version.clone();
         let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         if change.is_none() {
             state.dropped = None;
@@ -64,6 +65,7 @@ impl Controller {
             fields.insert("status".to_owned(), change.status);
         }
         state.expected = Some(checksum(&object, true));
+        state.written_to = Some(version);
         let step = self.write(around.lower.cx, vec![patch]);
         Go::Stop(Pass::Status(wanted, (patched, before)), step)
     }

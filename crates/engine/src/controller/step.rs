@@ -421,7 +421,8 @@ impl Controller {
             return Go::Stop(Pass::Pruning(wanted, pruning), step);
         }
         if is_final {
-            let is_unseen = self.keys.get(key).is_some_and(|state| state.expected.is_some());
+            let written_to = self.keys.get(key).and_then(|state| state.written_to.as_ref());
+            let is_unseen = written_to == Some(&parent.metadata.resource_version);
             if is_unseen && !mem::replace(&mut pruning.has_waited, true) {
                 // The finalizer goes from the object as it is. That may be as it was, whatever was written.
                 let reason = "its status to be seen".to_owned();

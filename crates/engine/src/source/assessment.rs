@@ -118,6 +118,7 @@ impl Assessment {
                 previous: None,
                 is_unproven: false,
                 is_unreleased: false,
+                inherits_release: false,
                 starts: 0,
                 held_back: None,
                 given_up: Vec::new(),

@@ -131,6 +131,7 @@ impl SourceObject {
                 previous: None,
                 is_unproven: false,
                 is_unreleased: false,
+                inherits_release: false,
                 starts: 0,
                 held_back: None,
                 given_up: Vec::new(),

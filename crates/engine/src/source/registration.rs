@@ -260,9 +260,16 @@ impl Registration {
         }
         let in_scope = self.of_rivals(addons.iter().map(|addon| &addon.bundle));
         let in_scope = in_scope.filter(|other| other.source.shares_scope_with(key) && !other.is_unreleased);
-        let released: BTreeSet<&ModuleName> = in_scope.map(|other| &other.bundle.name).collect();
+        let (mut released, mut left) = (BTreeSet::new(), BTreeSet::new());
+        for other in in_scope {
+            released.insert(&other.bundle.name);
+            if other.is_displaced() || other.inherits_release {
+                left.insert(&other.bundle.name);
+            }
+        }
         for addon in addons.iter_mut() {
             addon.is_unreleased = !released.contains(&addon.bundle.name);
+            addon.inherits_release = left.contains(&addon.bundle.name);
         }
     }
 

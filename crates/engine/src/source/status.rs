@@ -1,4 +1,6 @@
 //! The status of a configuration: what its object says, and what it is to say.
+//!
+//! It is long because each of its fields is read, written and compared here, and nowhere else.
 
 use std::collections::BTreeMap;
 
@@ -601,6 +603,7 @@ mod tests {
                 previous: None,
                 is_unproven: false,
                 is_unreleased: false,
+                inherits_release: false,
                 starts: 0,
                 held_back: None,
                 given_up: Vec::new(),

@@ -140,7 +140,7 @@ fn who_lost_a_name_fails_also_if_the_operator_ends_before_that_is_told() {
 }
 
 /// The seeds of lives that ended as they should not.
-const FAILED_ONCE: [u64; 1] = [100_241];
+const FAILED_ONCE: [u64; 2] = [100_241, 101_621];
 
 /// Random edits, deletions, restarts, faults, and rights that come and go, with one name that two want.
 #[test]

@@ -1,4 +1,6 @@
 //! From the parser's events to a JSON tree.
+//!
+//! It is long because each kind of event has its rules of YAML 1.1 here.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -32,13 +32,11 @@ __on_reconcile::hosted-cluster() {
   reconcile::jq --slurpfile values "${VALUES_PATH}" "$(< "${HOOK_DIR}/../lib/hosted-cluster.jq")"'
     if .type == "Finalize" then
         # Machines outlive neither their pools, also those that people made, nor the operators that remove them. The rest goes by itself.
-        first($pools[], $cluster // empty, null) as $next
-        | if $next then {conditions: [lacks("Deleting"; "the end of \($next.kind) \($next.metadata.name)")]}
+        first($pools[], $cluster // empty, null) as $next | if $next then {conditions: [lacks("Deleting"; "the end of \($next.kind) \($next.metadata.name)")]}
           else {finalized: true, conditions: [lacks("Deleting"; "the end of Namespace \($space)")]} end,
           (if $pools != {} then $pools[] else $next // empty end | select(.metadata.deletionTimestamp == null) | gone)
-      elif $pause > 0 then ({conditions: (if [pauses($spec.pausedUntil)] != [] then null else [condition("ReconciliationActive"; false; "Paused"; "until \($spec.pausedUntil)"),
-          condition(if $status.ready then "Available" else empty end; true; "Paused"; "")] end), requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end)},
-        pauses($spec.pausedUntil))
+      elif $pause > 0 then {requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end), conditions: [{ReconciliationActive: false}
+          + if $status.ready then {Available: true} else {} end | to_entries[] | condition(.key; .value; "Paused"; "until \($spec.pausedUntil)")]}
       elif $wrong then {conditions: [condition("ValidConfiguration"; false; $wrong[0]; $wrong[1]), (valid | select(.type == "ReconciliationActive")),
         condition(if $status.ready then empty else "Available" end; false; $wrong[0]; $wrong[1])]}
       elif $spec.infraID and $given != $infra then {conditions: [valid, lacks("WaitingForInfrastructure"; "infraID \($infra)")]}
@@ -72,7 +70,7 @@ __on_reconcile::hosted-cluster() {
           elif $plane.ready then lacks("WaitingForInfrastructure"; "ExternalInfraCluster \($name)")
           else "HostedControlPlane \($name)" as $it | first(($plane.conditions[]? | select(.type == "Available" and .status != "True")
               | lacks(.reason; .message // $it)), lacks("WaitingForControlPlane"; $it)) end),
-          condition("Progressing"; $rolled_out | not; "AsExpected"; "")]}, pauses(null) end'
+          condition("Progressing"; $rolled_out | not; "AsExpected"; "")]} end, pauses'
 }
 
 hook::run "$@"

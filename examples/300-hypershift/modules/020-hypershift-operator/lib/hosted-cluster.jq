@@ -5,19 +5,16 @@ $object.spec as $spec | $object.status as $status | $object.metadata.name as $na
 | $values[0].global.hypershift.releases[$spec.release.image] as $release
 | ($notes["hypershift.openshift.io/infra-id"] // "" | split(" ")) as [$given, $holder] | $notes["hypershift.openshift.io/namespace-taken-by"] as $taken
 # Until when, in seconds from now; null if nobody can read it.
-| ($spec.pausedUntil // "false" | if . == "true" then infinite elif . == "false" or . == "" then 0
-    else [., "\(.)T00:00:00Z" | try fromdateiso8601 catch empty] | if . == [] then null else .[0] - now end end) as $pause
+| ($spec.pausedUntil // "false" | [(., "\(.)T00:00:00Z" | fromdateiso8601? - now), {"true": infinite, "false": 0}[.]][0]) as $pause
 | [["pullSecret", "pull-secret"], ["sshKey", "ssh-key"], ["providerCreds", "provider-creds"] | select($spec[.[0]])] as $secrets
 | [$secrets[] | $spec[.[0]].name | select($context.related.secrets[.] == null)] as $missing
 | $context.children as $living | $living.Namespace[$space].metadata as $its
-| $living["Cluster.cluster.x-k8s.io"]["\($space)/\($infra)"] as $cluster
+| $living["Cluster.cluster.x-k8s.io"]["\($space)/\($infra)"] as $cluster | $context.related.kubeconfigs["\($space)/admin-kubeconfig"] as $kubeconfig
 | $living["HostedControlPlane.hypershift.openshift.io"]["\($space)/\($name)"] as $control | ($control.status // {}) as $plane
 # Whoever writes in another namespace has no pools of this cluster.
 | ($living["NodePool.hypershift.openshift.io"] + $context.related.pools
     | with_entries(select(.value | .metadata.namespace == $home and .spec.clusterName == $name))) as $pools
-| $context.related.kubeconfigs["\($space)/admin-kubeconfig"] as $kubeconfig
-| ($cluster.status | .controlPlaneReady == true and .infrastructureReady == true) as $ready
-| ($ready and $plane.version == $release.version) as $rolled_out
+| ($cluster.status | .controlPlaneReady == true and .infrastructureReady == true) as $ready | ($ready and $plane.version == $release.version) as $rolled_out
 | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
    elif $pause == null then ["UnknownTime", "pausedUntil \($spec.pausedUntil) is neither \"true\" nor a time such as 2030-01-31T00:00:00Z"]
    elif $taken then ["NamespaceInUse", "\($space) belongs to HostedCluster \($taken)"]
@@ -38,6 +35,6 @@ def rolled($done): (. // []) | if (.[0].image // "") == $spec.release.image then
   | if $done and .[0].state == "Partial" then .[0] += {state: "Completed", completionTime: (now | todate)} else . end;
 def valid: condition("ValidConfiguration", "ReconciliationActive"; true; "AsExpected"; "");
 # The control plane is paused with its cluster, and goes on with it.
-def pauses($until): $control | select(. and .spec.pausedUntil != $until) | {operation: "MergePatch", ignoreMissingObject: true, apiVersion, kind}
-  + (.metadata | {name, namespace}) + {mergePatch: {spec: {pausedUntil: $until}}};
+def pauses: (if $pause > 0 then $spec.pausedUntil else null end) as $until | $control | select(. and .spec.pausedUntil != $until)
+  | {operation: "MergePatch", ignoreMissingObject: true, apiVersion, kind} + (.metadata | {name, namespace}) + {mergePatch: {spec: {pausedUntil: $until}}};
 def lacks($reason; $what): condition("Available"; false; $reason; "waits for \($what | ltrimstr("waits for "))");
