@@ -45,7 +45,6 @@ use crate::http::{self, Releases};
 use crate::jq::Threads;
 use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher, WatchTiming, Written};
 use crate::load::{self, LoadOptions, Loader};
-use crate::process::memory::LongConverge;
 use crate::process::{ChrootError, Chroots};
 use crate::repository::Repositories;
 use crate::schedule::Clock;
@@ -456,7 +455,6 @@ pub(crate) fn wire(around: &Surroundings, config: ConfigSources, parts: Parts, h
         telemetry: parts.telemetry,
         running: Running::default(),
         memory: host.memory,
-        long_converge: LongConverge::default(),
     }
 }
 

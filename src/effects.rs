@@ -69,8 +69,6 @@ pub struct Adapters {
     pub running: Running,
     /// The memory of the container, if it has a limit.
     pub memory: Option<MemoryGauge>,
-    /// Gives memory back while many modules converge.
-    pub long_converge: memory::LongConverge,
 }
 
 /// Tells the engine when memory becomes short, and when it is not short any more.
@@ -227,9 +225,6 @@ impl Effects for Adapters {
             }
             Effect::UninstallRelease { run, release, target } => self.uninstall(run, release, target, inbox),
             Effect::UpgradeRelease { run, module, values, maintenance, source, target, is_recorded } => {
-                if self.long_converge.count_release() {
-                    tokio::task::spawn_blocking(memory::give_back);
-                }
                 self.upgrade(run, (module, target), values, (maintenance, source, is_recorded), inbox);
             }
             Effect::WatchChartMaps => self.repositories.watch_maps(inbox),

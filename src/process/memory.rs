@@ -35,23 +35,6 @@ pub fn resident() -> u64 {
     pages().unwrap_or_default() * rustix::param::page_size() as u64
 }
 
-/// Gives memory back in the middle of a converge of many modules, which lasts as long as they are many.
-#[derive(Debug, Default)]
-pub struct LongConverge {
-    releases: usize,
-}
-
-impl LongConverge {
-    /// Behind how many releases memory is given back: their charts, manifests and records are most of what is free.
-    pub const RELEASES: usize = 200;
-
-    /// Counts a release. Returns whether it is time to call [`give_back`].
-    pub const fn count_release(&mut self) -> bool {
-        self.releases = (self.releases + 1) % Self::RELEASES;
-        self.releases == 0
-    }
-}
-
 /// Returns free parts of the heap to the system, and the pages of the program, which are mapped again when they are needed.
 ///
 /// It takes a few milliseconds, during which other threads can't allocate.
@@ -107,13 +90,6 @@ mod tests {
             unmap_program().unwrap();
             assert_eq!("12 345".split(' ').filter_map(|text| text.parse::<u32>().ok()).sum::<u32>(), 357);
         }
-    }
-
-    #[test]
-    fn a_long_converge_gives_back_behind_each_two_hundred_releases_and_a_short_one_never() {
-        let mut converge = LongConverge::default();
-        let times: Vec<usize> = (1..=1_000).filter(|_| converge.count_release()).collect();
-        assert_eq!(times, [200, 400, 600, 800, 1_000]);
     }
 
     #[test]
