@@ -260,23 +260,7 @@ fn bundles_are_restored_part_by_part() {
         unreachable!("there is no problem")
     };
     let bundle = addons.first().unwrap().outcome.clone().unwrap();
-    let addon = RegisteredAddon {
-        source: SourceKey::cluster("a"),
-        url: String::new(),
-        bundle,
-        is_active: true,
-        is_retained: false,
-        is_held: false,
-        is_withdrawn: false,
-        auto_enable: false,
-        previous: None,
-        is_unproven: false,
-        is_unreleased: false,
-        inherits_release: false,
-        starts: 0,
-        held_back: None,
-        given_up: Vec::new(),
-    };
+    let addon = RegisteredAddon::new(SourceKey::cluster("a"), String::new(), bundle);
     let registry = Registry { addons: [addon].into_iter().collect(), is_written: true };
     let kept = grown_by(async { world.sources().keep(&registry, &[]).await.unwrap() });
     // What the API server in this process keeps of it is not ours.

@@ -140,22 +140,7 @@ pub(crate) fn repository_problem(fetched: &Fetched) -> (&'static str, String) {
 
 /// Returns a registry with these bundles, all of them modules.
 pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
-    let addon = |bundle: &Bundle| RegisteredAddon {
-        source: key(),
-        url: "https://repo/index.yaml".to_owned(),
-        bundle: bundle.clone(),
-        is_active: true,
-        is_retained: false,
-        is_held: false,
-        is_withdrawn: false,
-        auto_enable: false,
-        previous: None,
-        is_unproven: false,
-        is_unreleased: false,
-        inherits_release: false,
-        starts: 0,
-        held_back: None,
-        given_up: Vec::new(),
-    };
+    let addon =
+        |bundle: &Bundle| RegisteredAddon::new(key(), "https://repo/index.yaml".to_owned(), bundle.clone());
     Registry { addons: bundles.iter().map(addon).collect(), is_written: true }
 }

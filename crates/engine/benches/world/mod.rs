@@ -217,23 +217,7 @@ fn bundle(source: usize, number: usize, edition: usize) -> Bundle {
 }
 
 fn registered(source: usize, number: usize) -> RegisteredAddon {
-    RegisteredAddon {
-        source: SourceKey::cluster(&name(source)),
-        url: source.to_string(),
-        bundle: bundle(source, number, 0),
-        is_active: true,
-        is_retained: false,
-        is_held: false,
-        is_withdrawn: false,
-        auto_enable: false,
-        previous: None,
-        is_unproven: false,
-        is_unreleased: false,
-        inherits_release: false,
-        starts: 0,
-        held_back: None,
-        given_up: Vec::new(),
-    }
+    RegisteredAddon::new(SourceKey::cluster(&name(source)), source.to_string(), bundle(source, number, 0))
 }
 
 /// Returns a name that survives as a key of values.

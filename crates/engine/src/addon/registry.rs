@@ -233,6 +233,27 @@ impl Registry {
 }
 
 impl RegisteredAddon {
+    /// Returns an addon that is the module of its name, and was registered just now.
+    pub fn new(source: SourceKey, url: String, bundle: Bundle) -> Self {
+        Self {
+            source,
+            url,
+            bundle,
+            is_active: true,
+            is_retained: false,
+            is_held: false,
+            is_withdrawn: false,
+            auto_enable: false,
+            previous: None,
+            is_unproven: false,
+            is_unreleased: false,
+            inherits_release: false,
+            starts: 0,
+            held_back: None,
+            given_up: Vec::new(),
+        }
+    }
+
     /// Returns the bundles with which its module did not run while the counter of the spec said this.
     pub(crate) fn given_up_at(&self, counter: i64) -> Vec<GivenUpBundle> {
         let held = self.held_back.as_ref().and_then(WithheldVersion::given_up);
@@ -288,29 +309,20 @@ mod tests {
 
     fn addon(source: &str, name: &str, version: &str) -> RegisteredAddon {
         RegisteredAddon {
-            source: SourceKey::cluster(source),
-            url: "https://{key}@repo/index.yaml".to_owned(),
-            bundle: Bundle {
-                id: format!("id-{name}"),
-                name: name.into(),
-                version: version.to_owned(),
-                digest: format!("sha256:{}", "0".repeat(64)).parse().unwrap(),
-                order: 100,
-                kind: BundleKind::Module,
-                namespace: None,
-            },
             is_active: version != "1.0.0",
-            is_retained: false,
-            is_held: false,
-            is_withdrawn: false,
-            auto_enable: false,
-            previous: None,
-            is_unproven: false,
-            is_unreleased: false,
-            inherits_release: false,
-            starts: 0,
-            held_back: None,
-            given_up: Vec::new(),
+            ..RegisteredAddon::new(
+                SourceKey::cluster(source),
+                "https://{key}@repo/index.yaml".to_owned(),
+                Bundle {
+                    id: format!("id-{name}"),
+                    name: name.into(),
+                    version: version.to_owned(),
+                    digest: format!("sha256:{}", "0".repeat(64)).parse().unwrap(),
+                    order: 100,
+                    kind: BundleKind::Module,
+                    namespace: None,
+                },
+            )
         }
     }
 

@@ -107,21 +107,9 @@ impl Assessment {
         assessment.judge();
         if !assessment.is_failed {
             let addon = |candidate: &Candidate<'_>| RegisteredAddon {
-                source: key.clone(),
-                url: candidate.url.to_owned(),
-                bundle: candidate.bundle.clone(),
                 is_active: candidate.addon.is_chosen,
-                is_retained: false,
-                is_held: false,
-                is_withdrawn: false,
                 auto_enable: spec.auto_enable,
-                previous: None,
-                is_unproven: false,
-                is_unreleased: false,
-                inherits_release: false,
-                starts: 0,
-                held_back: None,
-                given_up: Vec::new(),
+                ..RegisteredAddon::new(key.clone(), candidate.url.to_owned(), candidate.bundle.clone())
             };
             assessment.addons = candidates.iter().map(addon).collect();
         }

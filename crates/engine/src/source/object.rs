@@ -112,29 +112,21 @@ impl SourceObject {
             let Ok(digest) = line.digest.parse() else { continue };
             let goes_on = module.state == ModuleLineState::Retained || !line.reason.is_empty();
             let addon = RegisteredAddon {
-                source: key.clone(),
-                url,
-                bundle: Bundle {
-                    id: line.id,
-                    name: module.name,
-                    version: line.version,
-                    digest,
-                    order: WEIGHT,
-                    kind: BundleKind::Module,
-                    namespace: None,
-                },
-                is_active: true,
                 is_retained: goes_on || self.status.phase == SourcePhase::Failed,
-                is_held: false,
-                is_withdrawn: false,
                 auto_enable: self.spec.auto_enable,
-                previous: None,
-                is_unproven: false,
-                is_unreleased: false,
-                inherits_release: false,
-                starts: 0,
-                held_back: None,
-                given_up: Vec::new(),
+                ..RegisteredAddon::new(
+                    key.clone(),
+                    url,
+                    Bundle {
+                        id: line.id,
+                        name: module.name,
+                        version: line.version,
+                        digest,
+                        order: WEIGHT,
+                        kind: BundleKind::Module,
+                        namespace: None,
+                    },
+                )
             };
             let is_its = match key.kind {
                 SourceKind::Cluster => true,

@@ -584,29 +584,20 @@ mod tests {
     fn modules_that_go_on_are_listed_while_there_is_room() {
         let retained: Vec<RegisteredAddon> = (0..700)
             .map(|n| RegisteredAddon {
-                source: SourceKey::cluster("a"),
-                url: String::new(),
-                bundle: Bundle {
-                    id: format!("id-{n}"),
-                    name: format!("m{n}").into(),
-                    version: "1.0.0".to_owned(),
-                    digest: format!("sha256:{n:064x}").parse().unwrap(),
-                    order: 1,
-                    kind: BundleKind::Module,
-                    namespace: None,
-                },
-                is_active: true,
                 is_retained: true,
-                is_held: false,
-                is_withdrawn: false,
-                auto_enable: false,
-                previous: None,
-                is_unproven: false,
-                is_unreleased: false,
-                inherits_release: false,
-                starts: 0,
-                held_back: None,
-                given_up: Vec::new(),
+                ..RegisteredAddon::new(
+                    SourceKey::cluster("a"),
+                    String::new(),
+                    Bundle {
+                        id: format!("id-{n}"),
+                        name: format!("m{n}").into(),
+                        version: "1.0.0".to_owned(),
+                        digest: format!("sha256:{n:064x}").parse().unwrap(),
+                        order: 1,
+                        kind: BundleKind::Module,
+                        namespace: None,
+                    },
+                )
             })
             .collect();
         for (listed, expected) in [(0, 501), (400, 501), (700, 502)] {
