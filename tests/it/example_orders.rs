@@ -10,7 +10,7 @@ use apiserver::{ApiServer, FaultPlan};
 use http::Method;
 use kube::client::Body;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tower::ServiceExt as _;
 
 use crate::example_clusters::{CLUSTERS, POOLS, World};
@@ -65,6 +65,8 @@ async fn living(server: &ApiServer) -> BTreeMap<&'static str, BTreeSet<String>> 
 struct Noted {
     world: World,
     writes: Arc<Mutex<Vec<Write>>>,
+    /// Told of each write.
+    written: Arc<Notify>,
     shutdown: watch::Sender<bool>,
     running: tokio::task::JoinHandle<anyhow::Result<app::Outcome>>,
 }
@@ -73,9 +75,10 @@ impl Noted {
     async fn start() -> Self {
         let world = World::new().await;
         let writes: Arc<Mutex<Vec<Write>>> = Arc::default();
-        let (server, sink) = (world.cluster.server.clone(), Arc::clone(&writes));
+        let written: Arc<Notify> = Arc::default();
+        let (server, sink) = (world.cluster.server.clone(), (Arc::clone(&writes), Arc::clone(&written)));
         let service = tower::service_fn(move |request: http::Request<Body>| {
-            let (server, sink) = (server.clone(), Arc::clone(&sink));
+            let (server, (sink, written)) = (server.clone(), sink.clone());
             async move {
                 let what = Request::of_client(&request, "ops").and_then(|asked| {
                     let part = |name: &str| asked.text(name).to_owned();
@@ -94,6 +97,7 @@ impl Noted {
                 let answer = server.service().oneshot(request).await;
                 if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
                     sink.lock().unwrap().push(Write { what, before });
+                    written.notify_one();
                 }
                 answer
             }
@@ -104,7 +108,7 @@ impl Noted {
             world.cluster.around(client, false, ended, &[("retry-delay", "100ms")]),
             drop,
         ));
-        Self { world, writes, shutdown, running }
+        Self { world, writes, written, shutdown, running }
     }
 
     fn all(&self) -> Vec<Write> {
@@ -134,6 +138,17 @@ impl Noted {
     fn the(&self, what: &str) -> Write {
         let all = self.all();
         all.into_iter().find(|write| write.what.starts_with(what)).unwrap_or_else(|| panic!("no {what}"))
+    }
+
+    /// Waits for the last of these writes, which is noted when its answer comes: the object may be seen to be gone before that.
+    async fn last(&self, what: &str) -> Write {
+        loop {
+            let found = self.all().into_iter().rfind(|write| write.what == what);
+            if let Some(found) = found {
+                return found;
+            }
+            self.written.notified().await;
+        }
     }
 
     async fn stop(self) {
@@ -195,8 +210,7 @@ async fn c01_c10_the_writes_of_a_life_come_in_the_order_of_the_flowcharts() {
     let space = noted.the("delete namespaces/clusters-demo");
     assert!(!space.had("Cluster") && !space.had("HostedControlPlane"), "{space:#?}");
     // The last of all is the finalizer of the cluster.
-    let all = noted.all();
-    let last = all.iter().rfind(|write| write.what == "patch hostedclusters/demo").unwrap();
+    let last = noted.last("patch hostedclusters/demo").await;
     assert!(!last.had("Namespace") && last.had("HostedCluster"), "{last:#?}");
     noted.stop().await;
 }
