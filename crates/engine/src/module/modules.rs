@@ -101,6 +101,8 @@ impl Modules {
         self.has_departures = true;
         self.complete = catalog.complete;
         self.warnings = catalog.warnings;
+        // A standby has read the ConfigMap, and learns of other modules when it leads.
+        lower.configuration.reread_all(lower.cx);
         self.find_circles(lower.configuration);
         self.index_global_hooks(lower);
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use engine::snapshot::{Item, Key};
 use engine::view::ElectionRole;
 use engine::{
-    Abort, BrokerCallId, BrokerRequest, Config, Effect, ElectionConfig, ElectionMode, Engine, Event, Failure,
-    FailureKind, HookOutput, LeaseRecord, MonitorId, Notice, RunId, Time,
+    Abort, BrokerCallId, BrokerRequest, Catalog, Config, Effect, ElectionConfig, ElectionMode, Engine, Event,
+    Failure, FailureKind, HookOutput, LeaseRecord, MonitorId, Notice, Restored, RunId, Time,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::build::{TICK, cron, files};
+use crate::build::{TICK, config as config_map, cron, files, reread};
 
 /// How long a request takes, and a hook, in milliseconds.
 const REQUEST: u64 = 20;
@@ -74,6 +74,8 @@ struct Cluster {
     last: u64,
     /// Whether modules may come from sources.
     has_sources: bool,
+    /// All modules, if others are registered than who starts knows.
+    registered: Option<Catalog>,
     /// Whether platforms may ask.
     has_broker: bool,
     /// Whether the Lease may not be used.
@@ -82,6 +84,8 @@ struct Cluster {
     clock_error: i64,
     /// Who ran a hook, one after the other.
     trace: Vec<String>,
+    /// What was configured as hooks of modules ran: global, and of the module.
+    configured: Vec<[Value; 2]>,
 }
 
 impl Cluster {
@@ -161,7 +165,10 @@ impl Cluster {
                 self.kill(index);
             }
             Effect::Exit => self.replicas[index].is_over = true,
-            Effect::RunHook { run, .. } => {
+            Effect::RunHook { run, values, .. } => {
+                if let Some(module) = &values.module {
+                    self.configured.push([(*values.global_config).clone(), (*module.config).clone()]);
+                }
                 self.replicas[index].running.insert(run);
                 self.trace.push(self.replica(index).name.clone());
                 self.send_in(
@@ -175,7 +182,8 @@ impl Cluster {
                 self.send_in(REQUEST, index, Event::ReleasesListed { run, outcome: Ok(Vec::new()) });
             }
             Effect::Restore { run, .. } => {
-                let outcome = if is_cut_off { Err(away()) } else { Ok(Box::default()) };
+                let restored = Restored { catalog: self.registered.clone(), ..Restored::default() };
+                let outcome = if is_cut_off { Err(away()) } else { Ok(Box::new(restored)) };
                 self.trace.push(format!("{} restores", self.replica(index).name));
                 self.send_in(REQUEST, index, Event::Restored { run, outcome });
             }
@@ -423,6 +431,30 @@ fn who_may_have_been_a_standby_reads_again_what_others_registered() {
     cluster.run(6_000);
     assert!(cluster.is_at_work(replica));
     assert_eq!(cluster.trace, ["a restores", "a restores"]);
+}
+
+#[test]
+fn a_standby_that_leads_has_what_the_config_map_says_of_modules_that_it_did_not_know() {
+    let new = files().global_hook("tick.sh", TICK).module(10, "hk").off().hook("say.sh", "beforeHelm: 1");
+    let new = new.hooks_only();
+    for is_told_by_files in [false, true] {
+        let registered = Some(new.catalog()).filter(|_| !is_told_by_files);
+        let mut cluster = Cluster { has_sources: true, registered, ..Cluster::default() };
+        cluster.start("a", ElectionMode::Standby);
+        cluster.run(5_000);
+        let standby = cluster.start("b", ElectionMode::Standby);
+        cluster.run(5_000);
+        let said = [("hkEnabled", "true"), ("hk", "a: 1"), ("global", "b: 2")];
+        cluster.handle(standby, config_map(7, &said));
+        if is_told_by_files {
+            cluster.handle(standby, reread(&new));
+        }
+        cluster.configured.clear();
+        cluster.kill(0);
+        cluster.run(60_000);
+        assert!(cluster.is_at_work(standby));
+        assert_eq!(cluster.configured, [[json!({"b": 2}), json!({"a": 1})]], "by files: {is_told_by_files}");
+    }
 }
 
 pub(crate) fn tour() {
