@@ -101,9 +101,7 @@ impl Helm {
         }
         let change =
             object_diff::first(before, objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
-        if let Some(change) = &change {
-            tracing::info!(release = name, "the release changes: {change}");
-        }
+        upgrade.tell_change(plan, change.as_deref());
         let applier = self.applier(name);
         // The program takes what is of other releases, and tells nobody.
         let of_others = applier.of_others(objects).await?;

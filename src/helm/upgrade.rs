@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use chart::manifest::{self, HookEvent, Manifest};
 use chart::record::{self, HookRecord, Info, Record, Status, Time};
 use chart::render::Rendered;
+use engine::view::Secrets;
 use engine::{ApplyMode, ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -55,6 +56,8 @@ pub(super) struct Upgrade<'u> {
     pub(super) name: &'u str,
     pub(super) loaded: &'u LoadedChart,
     pub(super) values: &'u Map<String, Value>,
+    /// What no line of the log quotes.
+    secret: &'u Secrets<'static>,
     pub(super) maintenance: bool,
     /// Whether it may be begun.
     is_recorded: bool,
@@ -76,12 +79,20 @@ impl Upgrade<'_> {
         labels.insert(MAINTENANCE.to_owned(), self.maintenance.to_string());
         Marks { labels, origin: self.origin.clone() }
     }
+
+    /// Tells of the first thing that a revision changes. A chart can make names of values.
+    pub(super) fn tell_change(&self, plan: &UpgradePlan, change: Option<&str>) {
+        if let Some(change) = change {
+            let change = self.secret.hide(change);
+            tracing::info!(release = self.name, revision = plan.next, "the release changes: {change}");
+        }
+    }
 }
 
 impl Helm {
     pub(super) async fn upgrade_module(
         &self,
-        &ReleaseRun { module, maintenance, source, is_recorded, .. }: &ReleaseRun<'_>,
+        &ReleaseRun { module, values: read, maintenance, source, is_recorded }: &ReleaseRun<'_>,
         values: &Map<String, Value>,
         cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, ReleaseError> {
@@ -99,6 +110,7 @@ impl Helm {
             name,
             loaded: &loaded,
             values,
+            secret: &read.secret,
             maintenance,
             is_recorded,
             mode: module.settings.apply,
@@ -211,7 +223,7 @@ impl Helm {
         }
         let change =
             object_diff::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
-        tell_change(upgrade.name, &plan, change.as_deref());
+        upgrade.tell_change(&plan, change.as_deref());
         let mut done = self.carry_out(&plan, &mut record, &objects, &before, upgrade.cancellation).await;
         if done.is_ok()
             && let Err(error) = self.supersede(upgrade.name, history, (&plan, &previous)).await
@@ -512,13 +524,6 @@ impl Helm {
             labels.insert(MAINTENANCE.to_owned(), String::new());
         }
         labels
-    }
-}
-
-/// Tells of the first thing that a revision changes.
-fn tell_change(name: &str, plan: &UpgradePlan, change: Option<&str>) {
-    if let Some(change) = change {
-        tracing::info!(release = name, revision = plan.next, "the release changes: {change}");
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use engine::view::escaped;
+
 use super::check::Mismatch;
 
 /// The result of a test.
@@ -27,7 +29,8 @@ pub(super) struct Paint {
 
 impl Paint {
     fn color(self, code: &str, text: &str) -> String {
-        if self.is_on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        let text = escaped(text);
+        if self.is_on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into_owned() }
     }
 
     pub(super) fn bad(self, text: &str) -> String {
@@ -40,13 +43,14 @@ impl Paint {
         let word = if is_good { self.color("32", "ok    ") } else { self.bad("FAILED") };
         let took =
             format!("({} ms, {} ms of them hooks)", ended.took.as_millis(), ended.hooks_took.as_millis());
-        let mut text = format!("{word} {} {} {}\n", shown(path), ended.name, self.color("2", &took));
+        let names = format!("{} {}", shown(path), ended.name);
+        let mut text = format!("{word} {} {}\n", escaped(&names), self.color("2", &took));
         for mismatch in &ended.mismatches {
             for line in mismatch.message.lines() {
                 let line = match line.get(..2) {
                     Some("- ") => self.bad(line),
                     Some("+ ") => self.color("32", line),
-                    Some(_) | None => line.to_owned(),
+                    Some(_) | None => escaped(line).into_owned(),
                 };
                 let _ = writeln!(text, "    {line}");
             }
@@ -54,7 +58,7 @@ impl Paint {
         if !is_good && !ended.lines.is_empty() {
             text.push_str("    what hooks printed:\n");
             for line in &ended.lines {
-                let _ = writeln!(text, "      {line}");
+                let _ = writeln!(text, "      {}", escaped(line));
             }
         }
         text
@@ -94,7 +98,7 @@ pub(super) fn junit<'a>(
         let _ = writeln!(
             xml,
             "  <testsuite name=\"{0}\" tests=\"{1}\" failures=\"{failed}\" errors=\"0\" time=\"{2:.3}\">",
-            escaped(&file),
+            xml_text(&file),
             tests.len(),
             took.as_secs_f64()
         );
@@ -102,8 +106,8 @@ pub(super) fn junit<'a>(
             let _ = write!(
                 xml,
                 "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
-                escaped(&file),
-                escaped(&test.name),
+                xml_text(&file),
+                xml_text(&test.name),
                 test.took.as_secs_f64()
             );
             if test.mismatches.is_empty() {
@@ -116,17 +120,17 @@ pub(super) fn junit<'a>(
                 let _ = writeln!(
                     xml,
                     "      <failure message=\"{}\">{}</failure>",
-                    escaped(first),
-                    escaped(&mismatch.message)
+                    xml_text(first),
+                    xml_text(&mismatch.message)
                 );
             }
-            let _ = writeln!(xml, "      <system-out>{}</system-out>", escaped(&test.lines.join("\n")));
+            let _ = writeln!(xml, "      <system-out>{}</system-out>", xml_text(&test.lines.join("\n")));
             xml.push_str("    </testcase>\n");
         }
         xml.push_str("  </testsuite>\n");
     }
     for (file, error) in broken {
-        let (file, error) = (escaped(&shown(file)), escaped(error));
+        let (file, error) = (xml_text(&shown(file)), xml_text(error));
         let _ = writeln!(
             xml,
             "  <testsuite name=\"{file}\" tests=\"1\" failures=\"0\" errors=\"1\" time=\"0.000\">\n    \
@@ -139,25 +143,45 @@ pub(super) fn junit<'a>(
 }
 
 /// Returns text escaped for XML, without characters that XML does not allow.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
+fn xml_text(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(char),
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\n' | '\t' => safe.push(char),
             char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => {}
-            char => escaped.push(char),
+            char => safe.push(char),
         }
     }
-    escaped
+    safe
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slip_14_nothing_of_a_test_that_failed_moves_the_cursor() {
+        let evil = "\u{1b}]0;title\u{7}\u{9b}31m";
+        let message = format!("- {evil}\n+ {evil}\n{evil}");
+        let ended = TestResult {
+            file: 0,
+            name: evil.to_owned(),
+            mismatches: vec![Mismatch { pointer: String::new(), key: "log", message, actual: None }],
+            lines: vec![evil.to_owned()],
+            took: Duration::ZERO,
+            hooks_took: Duration::ZERO,
+        };
+        let path = std::path::PathBuf::from(format!("/x/{evil}.test.yaml"));
+        let text = Paint { is_on: false }.result(&path, &ended);
+        assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{text:?}");
+        assert_eq!(text.matches("\\u001b]0;title").count(), 6, "{text}");
+        let colored = Paint { is_on: true }.bad(evil);
+        assert_eq!(colored.matches('\u{1b}').count(), 2, "{colored:?}");
+    }
 
     #[test]
     fn a_failure_is_text_in_xml_whatever_it_holds() {

@@ -133,6 +133,33 @@ async fn slip_03_what_another_module_prints_of_a_secret_value_is_masked_numbers_
     drop(world);
 }
 
+#[tokio::test]
+async fn slip_03_a_name_that_a_chart_makes_of_a_secret_value_is_masked_in_the_log() {
+    let (captured, heard) = log::capture();
+    let _log = tracing::subscriber::set_default(captured);
+    let world = Cluster::new().await;
+    module(&world, "true");
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: for-{{ .Values.web.db.password }}}\n";
+    world.write("modules/001-web/templates/map.yaml", map);
+    configure(&world, "size: 2", "db: {password: hunter22}").await;
+    let operator = world.start(&[]).await;
+    wait_for(&operator, "/readyz", |answer| answer.starts_with("HTTP/1.1 200")).await;
+    let edit = json!({"data": {"web": STANDARD.encode("db: {password: hunter33}")}});
+    server::ok(&world.server, Method::PATCH, SECRET, &edit).await;
+    let told = std::cell::RefCell::new(String::new());
+    wait_for(&operator, "/status", |_| {
+        *told.borrow_mut() += &heard.lines().join("\n");
+        told.borrow().contains("the release changes")
+    })
+    .await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    let told = told.into_inner() + &heard.lines().join("\n");
+    let line = told.lines().find(|line| line.contains("the release changes")).unwrap();
+    assert!(line.contains("for-******"), "{line}");
+    assert!(!told.contains("hunter"), "{told}");
+    drop(world);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hook_changes_of_secret_values_goes_back_to_the_secret() {
     let world = Cluster::new().await;

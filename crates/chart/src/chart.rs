@@ -46,6 +46,8 @@ pub struct Chart {
     pub files: Vec<File>,
     /// The charts below `charts/`.
     pub dependencies: Vec<Chart>,
+    /// The path that its templates have, where that is not the one below the chart that holds it.
+    pub path: Option<String>,
 }
 
 /// Prints the name and the size only.
@@ -70,6 +72,11 @@ impl Chart {
         &self.metadata.name
     }
 
+    /// Returns the path that the templates of this dependency have in a chart with the path `holder`.
+    pub(crate) fn path_in(&self, holder: &str) -> String {
+        self.path.clone().unwrap_or_else(|| format!("{holder}/charts/{}", self.name()))
+    }
+
     /// Reports whether this is a library chart, of which only defines are used.
     pub fn is_library(&self) -> bool {
         self.metadata.kind == "library"
@@ -89,7 +96,7 @@ impl Chart {
             }
         }
         for dependency in &self.dependencies {
-            dependency.collect_crds(&format!("{path}/charts/{}", dependency.name()), found);
+            dependency.collect_crds(&dependency.path_in(path), found);
         }
     }
 

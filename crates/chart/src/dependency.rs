@@ -32,8 +32,93 @@ pub fn resolve(
     user: &Map<String, Value>,
     warnings: &mut Warnings,
 ) -> Result<(), CoalesceError> {
-    enable(chart, user, At { path: "", source: "" }, &mut BTreeSet::new(), warnings)?;
+    let mut shared = Shared::default();
+    let mut node = shared.node_of(chart, None);
+    enable(chart, &mut node, user, At { path: "", source: "" }, &mut shared, warnings)?;
+    for (dependency, node) in chart.dependencies.iter_mut().zip(&node.below) {
+        shared.place(dependency, node, &chart.metadata.name);
+    }
     import_all(chart, warnings)
+}
+
+/// What charts have in common that are made of the same one.
+#[derive(Default)]
+struct Shared {
+    /// The sources whose listings bear their aliases already, so that those of the second chart that is made of one find
+    /// nothing by its first name.
+    renamed: BTreeSet<String>,
+    /// The charts as Helm holds them: those below a chart that is used twice are not copied, and know one chart that holds them.
+    objects: Vec<Object>,
+}
+
+/// A chart as Helm holds it.
+struct Object {
+    name: String,
+    /// The chart that holds it.
+    holder: Option<usize>,
+}
+
+/// Which object a chart is, and those below it.
+#[derive(Clone)]
+struct Held {
+    object: usize,
+    below: Vec<Held>,
+}
+
+impl Shared {
+    fn add(&mut self, name: &str, holder: Option<usize>) -> usize {
+        self.objects.push(Object { name: name.to_owned(), holder });
+        self.objects.len() - 1
+    }
+
+    fn node_of(&mut self, chart: &Chart, holder: Option<usize>) -> Held {
+        let object = self.add(chart.name(), holder);
+        let below = chart.dependencies.iter().map(|found| self.node_of(found, Some(object))).collect();
+        Held { object, below }
+    }
+
+    /// Returns what `holder` holds from now on: each chart with its place among those that were there. Those that are not listed stay
+    /// what they are.
+    fn held(&mut self, holder: &Held, charts: &[Aliased]) -> Vec<Held> {
+        let node_of = |found: &Aliased| {
+            let node = holder.below.get(found.place)?.clone();
+            if !found.is_listed {
+                if let Some(object) = self.objects.get_mut(node.object) {
+                    object.holder = Some(holder.object);
+                }
+                return Some(node);
+            }
+            let object = self.add(found.chart.name(), Some(holder.object));
+            Some(Held { object, below: node.below })
+        };
+        charts.iter().filter_map(node_of).collect()
+    }
+
+    /// Tells a chart, and those below it, what path their templates have, where it is not the one below `holder`.
+    fn place(&self, chart: &mut Chart, node: &Held, holder: &str) {
+        let below = chart.path_in(holder);
+        let path = self.path_of(node.object);
+        if path != below {
+            chart.path = Some(path.clone());
+        }
+        for (dependency, node) in chart.dependencies.iter_mut().zip(&node.below) {
+            self.place(dependency, node, &path);
+        }
+    }
+
+    fn path_of(&self, object: usize) -> String {
+        let Some(Object { name, holder }) = self.objects.get(object) else { return String::new() };
+        holder.map_or_else(|| name.clone(), |holder| format!("{}/charts/{name}", self.path_of(holder)))
+    }
+}
+
+/// A chart that another one uses.
+struct Aliased {
+    /// Its place among those that lie in `charts/`.
+    place: usize,
+    /// Whether the other one lists it.
+    is_listed: bool,
+    chart: Chart,
 }
 
 /// Where a chart is.
@@ -45,16 +130,16 @@ struct At<'p> {
     source: &'p str,
 }
 
-/// Drops what is switched off. `renamed` are the sources whose listings bear their aliases already: charts that are made of the
-/// same one share its listings, so that those of the second one find nothing by its first name, as in Helm.
+/// Drops what is switched off. A chart without a list of dependencies is left as it is, with all below it.
 fn enable(
     chart: &mut Chart,
+    node: &mut Held,
     values: &Map<String, Value>,
     at: At<'_>,
-    renamed: &mut BTreeSet<String>,
+    shared: &mut Shared,
     warnings: &mut Warnings,
 ) -> Result<(), CoalesceError> {
-    if chart.metadata.dependencies.is_empty() {
+    if !lists_dependencies(chart) {
         return Ok(());
     }
     let rename = |chart: &mut Chart| {
@@ -62,13 +147,15 @@ fn enable(
             wanted.name.clone_from(&wanted.alias);
         }
     };
-    if !renamed.insert(at.source.to_owned()) {
+    if !shared.renamed.insert(at.source.to_owned()) {
         rename(chart);
         // They were read, too, and are in another form, which Helm does not read.
         chart.metadata.dependencies.iter_mut().for_each(|wanted| wanted.import_values.clear());
     }
+    let used = aliased(chart);
+    let mut nodes = shared.held(node, &used);
     let mut sources: Vec<usize>;
-    (sources, chart.dependencies) = aliased(chart).into_iter().unzip();
+    (sources, chart.dependencies) = used.into_iter().map(|found| (found.place, found.chart)).unzip();
     rename(chart);
     let mut listed = std::mem::take(&mut chart.metadata.dependencies);
     let table = coalesced(chart, values, Nulls::Remove, warnings)?;
@@ -78,21 +165,29 @@ fn enable(
         apply_conditions(wanted, &table, at.path, warnings);
     }
     // The values are large, and hardly any dependency has dependencies to decide on.
-    let has_more = chart.dependencies.iter().any(|found| !found.metadata.dependencies.is_empty());
+    let has_more = chart.dependencies.iter().any(lists_dependencies);
     let values = if has_more { written(chart, &table)? } else { Map::new() };
     drop(table);
     let (kept, dropped): (Vec<_>, Vec<_>) = listed.into_iter().partition(|wanted| wanted.enabled);
     let is_kept = |found: &Chart| !dropped.iter().any(|wanted| wanted.name == found.name());
-    let mut stays = chart.dependencies.iter().map(is_kept).collect::<Vec<_>>().into_iter();
-    sources.retain(|_| stays.next().unwrap_or(true));
+    let stays: Vec<bool> = chart.dependencies.iter().map(is_kept).collect();
+    let mut stays_too = stays.iter();
+    sources.retain(|_| stays_too.next().copied().unwrap_or(true));
+    let mut stays = stays.iter();
+    nodes.retain(|_| stays.next().copied().unwrap_or(true));
     chart.dependencies.retain(is_kept);
     chart.metadata.dependencies = kept;
-    for (dependency, source) in chart.dependencies.iter_mut().zip(sources) {
+    for ((dependency, node), source) in chart.dependencies.iter_mut().zip(&mut nodes).zip(sources) {
         let path = format!("{}{}.", at.path, dependency.name());
         let source = format!("{}/{source}", at.source);
-        enable(dependency, &values, At { path: &path, source: &source }, renamed, warnings)?;
+        enable(dependency, node, &values, At { path: &path, source: &source }, shared, warnings)?;
     }
+    node.below = nodes;
     Ok(())
+}
+
+fn lists_dependencies(chart: &Chart) -> bool {
+    chart.metadata.has_dependency_list || !chart.metadata.dependencies.is_empty()
 }
 
 /// Reports whether `version` is one that `constraint` allows; neither may be malformed.
@@ -103,23 +198,24 @@ pub fn is_compatible(constraint: &str, version: &str) -> bool {
     }
 }
 
-/// Returns the charts that are not listed, then one for each listing that one fits; each with its place among those that lie
-/// in `charts/`.
-fn aliased(chart: &Chart) -> Vec<(usize, Chart)> {
+/// Returns the charts that are not listed, then one for each listing that one fits.
+fn aliased(chart: &Chart) -> Vec<Aliased> {
     let fits = |wanted: &Dependency, found: &Chart| {
         wanted.name == found.name() && is_compatible(&wanted.version, &found.metadata.version)
     };
     let listed = |found: &Chart| chart.metadata.dependencies.iter().any(|wanted| fits(wanted, found));
     let found = || chart.dependencies.iter().enumerate();
-    let mut charts: Vec<(usize, Chart)> =
-        found().filter(|(_, found)| !listed(found)).map(|(place, found)| (place, found.clone())).collect();
+    let mut charts: Vec<Aliased> = found()
+        .filter(|(_, found)| !listed(found))
+        .map(|(place, found)| Aliased { place, is_listed: false, chart: found.clone() })
+        .collect();
     for wanted in &chart.metadata.dependencies {
         if let Some((place, found)) = found().find(|(_, found)| fits(wanted, found)) {
-            let mut found = found.clone();
+            let mut chart = found.clone();
             if !wanted.alias.is_empty() {
-                found.metadata.name.clone_from(&wanted.alias);
+                chart.metadata.name.clone_from(&wanted.alias);
             }
-            charts.push((place, found));
+            charts.push(Aliased { place, is_listed: true, chart });
         }
     }
     charts

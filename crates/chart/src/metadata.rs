@@ -60,6 +60,9 @@ pub struct Metadata {
     /// The charts that it needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
+    /// Whether there is a list of them, be it an empty one. Helm then goes on to what the charts below list.
+    #[serde(skip)]
+    pub has_dependency_list: bool,
     /// `application` or `library`; empty means the former.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub kind: String,
@@ -163,6 +166,7 @@ impl Metadata {
                 "annotations" => place.text_map(value, &mut self.annotations),
                 "kubeVersion" => place.text(value, &mut self.kube_version),
                 "dependencies" => {
+                    self.has_dependency_list = !value.is_null();
                     self.dependencies = place
                         .list(value, "[]*chart.Dependency")?
                         .iter()

@@ -171,7 +171,7 @@ pub fn unparsed(chart: &Chart) -> Vec<UnparsedTemplates> {
             data: Arc::clone(&template.data),
         }));
         for dependency in &chart.dependencies {
-            collect(dependency, &format!("{path}/charts/{}", dependency.name()), found);
+            collect(dependency, &dependency.path_in(path), found);
         }
     }
     let mut found = Vec::new();
@@ -300,8 +300,7 @@ impl Pages {
             let section = values.get(dependency.name()).and_then(|section| section.as_map().cloned());
             let section =
                 section.map_or_else(|| Dict::of(&VALUES, BTreeMap::new()), |map| map.as_class(&VALUES));
-            let inner = format!("{path}/charts/{}", dependency.name());
-            let dot = self.collect(dependency, section, &inner, false);
+            let dot = self.collect(dependency, section, &dependency.path_in(path), false);
             subcharts.insert(dependency.name(), dot);
         }
         let chart_object = ChartObject { metadata: Rc::new(chart.metadata.clone()), is_root };

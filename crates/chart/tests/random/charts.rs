@@ -180,15 +180,13 @@ fn chart(dice: &mut Dice, files: &mut BTreeMap<String, String>, path: &str, name
             // It lies there, and nobody names it.
             continue;
         }
-        // Where the dependencies of one with an alias are, in paths of templates, is known to differ.
-        let is_leaf = depth == 1;
-        let twice = if is_leaf && dice.chance(10) { 2 } else { 1 };
+        let twice = if dice.chance(10) { 2 } else { 1 };
         for _ in 0..twice {
             let mut entry = format!(
                 "- name: {name}\n  version: {}\n  repository: \"\"\n",
                 dice.pick(&["0.1.0", "~0.1", "\">=0\"", "*", "0.x"]).replace('*', "\"*\"")
             );
-            if is_leaf && (twice == 2 || dice.chance(20)) {
+            if twice == 2 || dice.chance(20) {
                 let _ = writeln!(entry, "  alias: {}", dice.pick(&["al", "s3", "b"]));
             }
             if dice.chance(35) {
@@ -216,6 +214,8 @@ fn chart(dice: &mut Dice, files: &mut BTreeMap<String, String>, path: &str, name
     if !dependencies.is_empty() {
         head.push_str("dependencies:\n");
         head.push_str(&dependencies.concat());
+    } else if dice.chance(40) {
+        head.push_str(dice.pick(&["dependencies: []\n", "dependencies:\n"]));
     }
     files.insert(format!("{path}Chart.yaml"), head);
     if dice.chance(90) {
