@@ -138,8 +138,8 @@ pub struct RegisteredAddon {
     /// written. Without it there may be a release.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unreleased: bool,
-    /// Whether whoever had its name in the namespace before left a release, which was to be removed: it is that of its module now, also
-    /// if this one never runs.
+    /// Whether whoever had its name in its scope before left a release, which was to be removed: it is that of its module now, also if
+    /// this one never runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inherits_release: bool,
     /// How many operators began while it was on trial already: something ended those before them. Each counts as a run that failed.

@@ -207,7 +207,7 @@ impl Registration {
         mut addons: Vec<RegisteredAddon>,
         fate: impl Fn(&RegisteredAddon) -> Fate,
     ) {
-        self.note_unreleased(key, &mut addons);
+        self.note_releases(key, &mut addons);
         let active: BTreeSet<&ModuleName> =
             addons.iter().filter(|addon| addon.is_active).map(|addon| &addon.bundle.name).collect();
         let ids: BTreeSet<&str> = addons.iter().map(|addon| &*addon.bundle.id).collect();
@@ -252,12 +252,9 @@ impl Registration {
         self.set(change, key, all);
     }
 
-    /// Makes addons of one namespace say whether there may be releases of their modules: what was recorded there under a name, and is
-    /// not removed yet, is the release of whoever has that name now.
-    fn note_unreleased(&self, key: &SourceKey, addons: &mut [RegisteredAddon]) {
-        if key.kind == SourceKind::Cluster {
-            return;
-        }
+    /// Makes addons say whether there is a release of whoever had the name before, which was to be removed, and those of a namespace
+    /// whether there may be any: what was recorded under a name, and is not removed yet, is the release of whoever has that name now.
+    fn note_releases(&self, key: &SourceKey, addons: &mut [RegisteredAddon]) {
         let in_scope = self.of_rivals(addons.iter().map(|addon| &addon.bundle));
         let in_scope = in_scope.filter(|other| other.source.shares_scope_with(key) && !other.is_unreleased);
         let (mut released, mut left) = (BTreeSet::new(), BTreeSet::new());
@@ -268,7 +265,8 @@ impl Registration {
             }
         }
         for addon in addons.iter_mut() {
-            addon.is_unreleased = !released.contains(&addon.bundle.name);
+            addon.is_unreleased =
+                key.kind == SourceKind::Namespaced && !released.contains(&addon.bundle.name);
             addon.inherits_release = left.contains(&addon.bundle.name);
         }
     }

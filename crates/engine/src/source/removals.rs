@@ -133,9 +133,10 @@ impl Sources {
             // There is nothing to switch off, but there may be a release.
             return if wanted == Fate::Withdraw { Fate::Displace } else { wanted };
         }
-        if addon.is_active && addon.inherits_release && modules.is_gone(name) && wanted == Fate::Withdraw {
-            // It may never have run, and so has nothing to switch off.
-            return Fate::Displace;
+        if addon.is_active && addon.inherits_release && modules.is_gone(name) {
+            // Its module may never have run, and so has nothing to switch off. Before it is there, nobody has said that it is off.
+            let is_there = modules.bundle_of(name) == Some(&addon.bundle.digest);
+            return if is_there || wanted == Fate::Withdraw { Fate::Displace } else { wanted };
         }
         if !addon.is_active || modules.is_gone(name) { Fate::Forget } else { wanted }
     }

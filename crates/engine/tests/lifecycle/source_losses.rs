@@ -191,6 +191,30 @@ fn the_release_of_a_lost_bundle_that_another_one_takes_over_stays() {
 }
 
 #[test]
+fn the_release_of_a_lost_bundle_is_not_forgotten_with_who_has_it_with_another_bundle() {
+    for delay in (0..300).step_by(5) {
+        let mut world = lost();
+        // It is to be removed when its modules are loaded. Until then somebody else wants it, and goes without us.
+        world.repositories.loading.extend([0; 2].map(|_| Failure::new(FailureKind::Files, "full")));
+        world.deletes("a");
+        world.run_for(1_000);
+        world.offers("newer", Ok(vec![addon("web", "2.0.0", 3)]));
+        world.bundle(3, "web", &[]);
+        world.applies("b", &["newer"]);
+        world.run_for(delay);
+        world.unfinalizes("b");
+        world.deletes("b");
+        let trace = world.run_for(60_000);
+        let is_known = !world.repositories.registry.addons.is_empty();
+        assert_eq!(world.deployed.contains_key("web"), is_known, "{delay}: {trace}");
+        world.send_in(0, config_map(201, &[]));
+        let trace = world.run_for(60_000);
+        assert!(world.deployed.keys().eq(["base"]), "{delay}: {trace}");
+        assert!(world.repositories.registry.addons.is_empty(), "{delay}");
+    }
+}
+
+#[test]
 fn the_release_of_a_bundle_that_came_back_goes_with_its_addon_before_its_module_ran() {
     let mut world = ready();
     world.loses(1);

@@ -139,8 +139,33 @@ fn who_lost_a_name_fails_also_if_the_operator_ends_before_that_is_told() {
     }
 }
 
+#[test]
+fn a_release_that_somebody_has_again_is_not_forgotten_before_its_module_is_there() {
+    for delay in (0..300).step_by(5) {
+        let mut world = tenant();
+        world.powerless.insert("a".to_owned());
+        world.applies("x", &["cluster"]);
+        world.run_for(20_000);
+        assert_eq!(releases(&world), ["a-web", "a/a-web", "base"]);
+        // It gets its name back, and its object goes without us, with what is to be done about it.
+        world.deletes("x");
+        world.run_for(delay);
+        world.unfinalizes("a/x");
+        world.deletes("a/x");
+        world.run_for(2_000);
+        world.powerless.clear();
+        let trace = world.run_for(60_000);
+        let is_known = !world.repositories.registry.addons.is_empty();
+        assert_eq!(releases(&world).contains(&"a/a-web"), is_known, "{delay}: {trace}");
+        world.send_in(0, config_map(201, &[]));
+        let trace = world.run_for(60_000);
+        assert_eq!(releases(&world), ["base"], "{delay}: {trace}");
+        assert!(world.repositories.registry.addons.is_empty(), "{delay}");
+    }
+}
+
 /// The seeds of lives that ended as they should not.
-const FAILED_ONCE: [u64; 2] = [100_241, 101_621];
+const FAILED_ONCE: [u64; 3] = [100_241, 101_621, 104_894];
 
 /// Random edits, deletions, restarts, faults, and rights that come and go, with one name that two want.
 #[test]
