@@ -111,6 +111,13 @@ impl Sources {
             Some(object.spec.deletion_policy)
         });
         let Some(policy) = policy else { return Go::Stop(Pass::Idle, Step::Done) };
+        // Hooks of bundles that are found again run at the end of their modules.
+        if let Some(go) = self.restore_bundles(cx, key) {
+            return go;
+        }
+        if let Some(step) = self.await_restored(key) {
+            return Go::Stop(Pass::Deleting(DeletePass::Begin), step);
+        }
         if let Err(step) = self.hold(&work_key(key)) {
             return Go::Stop(Pass::Deleting(DeletePass::Begin), step);
         }

@@ -117,6 +117,18 @@ impl Sources {
         }
     }
 
+    /// Waits until the modules are there whose bundles were found again for a configuration.
+    pub(super) fn await_restored(&mut self, key: &SourceKey) -> Option<Step> {
+        let is_found =
+            |addon: &RegisteredAddon| self.unloaded.contains(&addon.bundle.digest) && !self.is_lost(addon);
+        let is_any = self.registration.of(key).iter().any(|addon| addon.is_active && is_found(addon));
+        if !is_any || self.commits.wanted() == self.commits.in_force() {
+            return None;
+        }
+        self.commits.wait_for(self.commits.wanted(), key);
+        Some(Step::Wait("its modules, whose bundles were found again".to_owned()))
+    }
+
     /// Warns of what is lost. Each configuration is fetched again by itself.
     pub(super) fn warn_of_lost(&self, cx: &mut Context) {
         for key in self.registration.sources() {

@@ -15,7 +15,7 @@ fn ready() -> World {
     let mut world = sourced(&files().module(10, "base"));
     world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
     world.offers("other", Ok(vec![addon("db", "1.0.0", 2)]));
-    world.bundle(1, "web", &[("start.sh", "onStartup: 1")]);
+    world.bundle(1, "web", &[("start.sh", "{onStartup: 1, afterDeleteHelm: 1}")]);
     world.bundle(2, "db", &[]);
     world.send_in(0, config_map(200, &FLAGS));
     world.applies("a", &[URL]);
@@ -407,7 +407,23 @@ fn a_configuration_that_the_registry_does_not_know_takes_its_release_along() {
         world.deletes("a");
         restarts(&mut world);
         let trace = world.run_for(10_000);
+        assert!(trace.contains("afterDeleteHelm"), "{trace}");
         assert!(world.deployed.keys().eq(["base"]) && world.repositories.objects.is_empty(), "{trace}");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_deleted_right_behind_the_loss_of_the_registry_has_its_hooks_run() {
+    for delay in (0..300).step_by(5) {
+        let mut world = without_registry(delay % 2 == 0);
+        world.run_for(delay);
+        world.deletes("a");
+        let trace = world.run_for(20_000);
+        let hook = trace.find("afterDeleteHelm").unwrap_or_else(|| panic!("{delay}: {trace}"));
+        assert!(trace.find("uninstall web").is_some_and(|removed| removed < hook), "{delay}: {trace}");
+        assert!(world.deployed.keys().eq(["base"]), "{delay}: {trace}");
+        assert!(world.repositories.objects.is_empty(), "{delay}: {trace}");
+        assert!(world.repositories.registry.addons.is_empty(), "{delay}: {trace}");
     }
 }
 
