@@ -35,6 +35,8 @@ pub(crate) struct Reconciles<K = WorkKey> {
     lengths: BTreeMap<QueueName, (usize, usize)>,
     /// Until when keys rest whose work ended a moment ago.
     rests: BTreeMap<K, Time>,
+    /// When these rests end, and some that another one has followed.
+    rest_ends: BTreeSet<(Time, K)>,
 }
 
 /// What the work on a key does next.
@@ -81,6 +83,7 @@ impl<K> Default for Reconciles<K> {
             busy: 0,
             lengths: BTreeMap::new(),
             rests: BTreeMap::new(),
+            rest_ends: BTreeSet::new(),
         }
     }
 }
@@ -210,6 +213,7 @@ impl<K: Subject> Reconciles<K> {
             stays
         });
         self.rests.retain(|key, _| !unwanted(key));
+        self.rest_ends.retain(|(_, key)| !unwanted(key));
         let works = &self.works;
         self.ready.retain(|key| works.contains_key(key));
         self.due.retain(|(_, key)| works.contains_key(key));
@@ -252,7 +256,14 @@ impl<K: Subject> Reconciles<K> {
 
     /// Makes everything ready whose time has come.
     pub(crate) fn wake_due(&mut self, now: Time) {
-        self.rests.retain(|_, until| *until > now);
+        while let Some((until, _)) = self.rest_ends.first()
+            && *until <= now
+            && let Some((_, key)) = self.rest_ends.pop_first()
+        {
+            if self.rests.get(&key).is_some_and(|until| *until <= now) {
+                self.rests.remove(&key);
+            }
+        }
         while let Some((until, _)) = self.due.first()
             && *until <= now
             && let Some((_, key)) = self.due.pop_first()
@@ -348,6 +359,7 @@ impl<K: Subject> Reconciles<K> {
         let rest = took.min(self.config.longest_rest);
         if self.terms.grows && !rest.is_zero() {
             self.rests.insert(key.clone(), cx.now + rest);
+            self.rest_ends.insert((cx.now + rest, key.clone()));
         }
         if let Some(Again { cause, rests }) = work.again.take() {
             if rests {
