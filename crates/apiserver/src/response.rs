@@ -6,8 +6,18 @@ use http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::fingerprint::fingerprint;
-
+use crate::request::{Encoding, Representation};
 use crate::status::{ApiError, Outcome};
+
+/// Adds a warning before those that an answer has.
+pub(crate) fn warn_first(answer: &mut Response<Body>, warning: String) {
+    let later: Vec<HeaderValue> = answer.headers().get_all("warning").iter().cloned().collect();
+    answer.headers_mut().remove("warning");
+    warn(answer, &[warning]);
+    for warning in later {
+        answer.headers_mut().append("warning", warning);
+    }
+}
 
 /// Adds a warning header for each text.
 pub(crate) fn warn(answer: &mut Response<Body>, warnings: &[String]) {
@@ -48,7 +58,22 @@ pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
     if let Some(seconds) = error.retry_after() {
         answer.headers_mut().insert("retry-after", HeaderValue::from(seconds));
     }
+    answer.extensions_mut().insert(error.clone());
     answer
+}
+
+/// Returns a refusal in the form that the client takes; other answers stay as they are.
+pub(crate) fn as_taken(mut answer: Response<Body>, headers: &HeaderMap) -> Outcome<Response<Body>> {
+    let Some(error) = answer.extensions_mut().remove::<ApiError>() else {
+        return Ok(answer);
+    };
+    let representation = Representation::of_refusal(headers);
+    if representation.encoding == Encoding::Yaml {
+        *answer.body_mut() = Body::from(crate::read::encode(&error.to_value(), &representation)?);
+        let content_type = HeaderValue::from_static(representation.content_type());
+        answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    }
+    Ok(answer)
 }
 
 /// Returns the answer that carries a refusal and what was to be warned of until then.

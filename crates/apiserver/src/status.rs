@@ -229,9 +229,24 @@ impl ApiError {
         ApiError::new(405, "MethodNotAllowed", message).with_details(Details::default())
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    /// The refusal of a resource, here of one that anybody may define, to do what is asked for.
+    pub(crate) fn not_supported(kind: &Kind, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind {:?}", kind.qualified_resource());
+        ApiError::new(405, "MethodNotAllowed", message).about(kind, "")
+    }
+
+    /// None of the media types that a client takes is one of those that there are.
+    pub(crate) fn not_acceptable(available: &[&str]) -> Self {
+        let available = available.join(", ");
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         ApiError::new(406, "NotAcceptable", message).with_details(Details::default())
+    }
+
+    /// The media types that a client takes are known, and not in the way that it asks for.
+    pub(crate) fn accepts_only(accepted: &[&str]) -> Self {
+        let accepted = accepted.join(", ");
+        let message = format!("only the following media types are accepted: {accepted}");
+        ApiError::new(406, "NotAcceptable", message)
     }
 
     pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {

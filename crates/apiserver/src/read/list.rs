@@ -16,6 +16,10 @@ use crate::status::{ApiError, Cause, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
 
 pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
+    if request.query.flag("export") {
+        let message = "the export parameter, deprecated since v1.14, is no longer supported";
+        return Err(ApiError::bad_request(message));
+    }
     // Here a revision that is no number is a failure of the server.
     let asked = revision(request).map_err(unread_revision)?;
     let store = request.cluster.storage.read();
@@ -25,8 +29,7 @@ pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body
         return Err(ApiError::revision_too_large(asked, store.revision()));
     }
     drop(store);
-    let kind = &request.resource.kind;
-    let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
+    let object = request.find(name).ok_or_else(|| request.absent(name))?;
     ObjectEncoder::of(request).answer(200, &object)
 }
 

@@ -12,7 +12,7 @@ use super::query::Query;
 use crate::authentication::User;
 use crate::cluster::Cluster;
 use crate::registry::Resource;
-use crate::status::Outcome;
+use crate::status::{ApiError, Outcome};
 use crate::store::{ObjectRef, Stored, key_of};
 use crate::strategy::conversion;
 use crate::webhooks::{conversion as conversion_webhook, wait};
@@ -76,6 +76,19 @@ impl RequestContext {
         self.cluster.storage.find(&self.resource.table, self.namespace.as_deref(), name)
     }
 
+    /// Returns the refusal of a request for an object that is not there, or whose name cannot be one.
+    pub(crate) fn absent(&self, name: &str) -> ApiError {
+        let why = match name {
+            "." | ".." => format!("may not be '{name}'"),
+            name if name.contains('%') => "may not contain '%'".to_owned(),
+            _ => return ApiError::not_found(&self.resource.kind, name),
+        };
+        if self.resource.custom.is_some() {
+            return ApiError::not_found(&self.resource.kind, name);
+        }
+        ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}"))
+    }
+
     /// Returns an object in the version of the request.
     pub(crate) fn in_version(&self, object: &Arc<Stored>) -> Outcome<Value> {
         if self.resource.converter().is_none() {
@@ -112,6 +125,11 @@ impl RequestContext {
 
     /// Returns the media type of the body, without parameters.
     pub(crate) fn media_type(&self) -> &str {
-        self.header(http::header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim()
+        media_type_of(self.header(http::header::CONTENT_TYPE))
     }
+}
+
+/// Returns a media type without its parameters.
+pub(crate) fn media_type_of(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
 }

@@ -6,8 +6,8 @@ pub(crate) mod options;
 mod path;
 mod query;
 
-pub(crate) use accept::{Encoding, Representation, Shape};
-pub(crate) use context::RequestContext;
+pub(crate) use accept::{Encoding, LISTS, LOGS, OBJECTS, Offer, Representation, STREAMS, Shape};
+pub(crate) use context::{RequestContext, media_type_of};
 pub(crate) use options::WriteOptions;
 pub(crate) use path::{Path, ResourcePath};
 pub(crate) use query::Query;

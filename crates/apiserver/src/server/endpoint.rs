@@ -156,6 +156,8 @@ impl Endpoint {
             answered.ok_or_else(|| ApiError::internal("the request made the server panic"))
         };
         let answered = answered.boxed().await.unwrap_or_else(|error: ApiError| response::refusal(&error));
+        let answered = response::as_taken(answered, &head.headers);
+        let answered = answered.unwrap_or_else(|error| response::refusal(&error));
         worker::start(&self.cluster);
         let mut answered = gzip::compressed(answered, accepts_gzip(head));
         answered.headers_mut().insert("cache-control", http::HeaderValue::from_static("no-cache, private"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::json;
 
@@ -15,7 +16,10 @@ use crate::cluster::Cluster;
 use crate::kind::Verb;
 use crate::registry::Resource;
 use crate::request::RequestContext;
-use crate::request::{Path, Query, Representation, ResourcePath, Shape};
+use crate::request::{
+    Encoding, LISTS, LOGS, OBJECTS, Offer, Path, Query, Representation, ResourcePath, STREAMS, Shape,
+    media_type_of,
+};
 use crate::status::{ApiError, Outcome};
 use crate::subresources::scale_requests;
 use crate::{discovery, read, response, reviews, subresources, write};
@@ -32,11 +36,15 @@ pub(crate) struct Incoming {
 }
 
 pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<Body> {
+    let path = Path::parse(&incoming.path);
+    if let Err(refusal) = check_timeout(&path, &incoming) {
+        return response::refusal(&refusal);
+    }
     let asked = (&incoming.method, &*incoming.path, &incoming.query);
     if let Err(refusal) = authorization::check(cluster, &incoming.user, asked) {
         return response::refusal(&refusal);
     }
-    let answer = match Path::parse(&incoming.path) {
+    let answer = match path {
         Path::CoreVersions => only_get(&incoming).map(|()| {
             let host =
                 incoming.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("localhost");
@@ -87,7 +95,7 @@ fn not_found() -> Response<Body> {
 }
 
 fn only_get(incoming: &Incoming) -> Outcome<()> {
-    if reads(&incoming.method) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+    if incoming.method == Method::GET { Ok(()) } else { Err(ApiError::method_not_allowed()) }
 }
 
 fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>> {
@@ -224,25 +232,39 @@ fn resource_call(
     path: ResourcePath,
     incoming: Incoming,
 ) -> Outcome<Response<Body>> {
+    let is_custom = resource.custom.is_some();
     if path.namespace.is_some() != resource.kind.namespaced
         && (path.name.is_some() || path.namespace.is_some())
     {
-        return Err(ApiError::unknown_resource());
+        return if is_custom { Ok(not_found()) } else { Err(ApiError::unknown_resource()) };
     }
     check_watch(&path, resource, &incoming.method)?;
-    let namespace = match path.namespace {
-        Some(namespace) if namespace.is_empty() => {
-            // Without a namespace, the objects of all are read, and nothing else is done.
-            if !reads(&incoming.method) || path.name.is_some() {
-                let refusal = ApiError::bad_request("Namespace parameter required.");
-                return if resource.custom.is_some() { Ok(not_found()) } else { Err(refusal) };
-            }
-            None
+    // Without a namespace, the objects of all are read, and nothing else is done.
+    let is_read_alone = reads(&incoming.method) && path.name.is_none();
+    let namespace = match path.namespace.clone() {
+        Some(namespace) if namespace.is_empty() && !is_read_alone => {
+            let refusal = ApiError::bad_request("Namespace parameter required.");
+            return if is_custom { Ok(not_found()) } else { Err(refusal) };
         }
-        namespace => namespace,
+        namespace => namespace.filter(|namespace| !namespace.is_empty()),
     };
-    check_timeout(&incoming)?;
-    let representation = Representation::of(&incoming.headers, &incoming.query)?;
+    let everywhere = resource.kind.namespaced && namespace.is_none();
+    if everywhere && is_custom && !is_read_alone {
+        return Ok(not_found());
+    }
+    let call = Call::of(&path, resource, &incoming, everywhere)?;
+    if call == Call::Part(Verb::Patch) || call == Call::Patch {
+        let media_type = incoming.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        write::patch_kind(media_type_of(media_type.unwrap_or_default()), is_custom)?;
+    }
+    let offer = call.offer(&path, is_custom);
+    let representation = match &offer {
+        Some(offer) => Representation::of(&incoming.headers, &incoming.query, offer)?,
+        None => Representation::plain(),
+    };
+    if call == Call::Watch && representation.encoding == Encoding::Yaml {
+        return Err(ApiError::accepts_only(&STREAMS));
+    }
     check_include(&representation, &incoming.query)?;
     let request = RequestContext {
         cluster: Arc::clone(cluster),
@@ -257,15 +279,11 @@ fn resource_call(
         now: cluster.now(),
         is_internal: false,
     };
-    let answered = match (&path.name, &request.subresource) {
-        (Some(name), Some(_)) => part(&request, name, &incoming.method),
-        (Some(name), None) => one(&request, name, &incoming.method, path.watch),
-        (None, _) => many(&request, &incoming.method, path.watch),
-    };
+    let answered = carry_out(&request, call, path.name.as_deref());
     // Refusals carry the warning as well.
     let mut answer = answered.unwrap_or_else(|error| response::refusal(&error));
     if let Some(warning) = deprecation(resource) {
-        response::warn(&mut answer, &[warning]);
+        response::warn_first(&mut answer, warning);
     }
     Ok(answer)
 }
@@ -286,15 +304,27 @@ fn reads(method: &Method) -> bool {
 }
 
 /// Refuses a time for the request that cannot be read. No request here lasts so long that it is needed.
-fn check_timeout(incoming: &Incoming) -> Outcome<()> {
-    let is_watch = incoming.method == Method::GET && incoming.query.flag("watch");
-    let Some(text) = incoming.query.text("timeout").filter(|_| !is_watch) else {
+fn check_timeout(path: &Path, incoming: &Incoming) -> Outcome<()> {
+    // What may last as long as it likes has no such time.
+    let is_long = matches!(path, Path::Resource(path) if lasts(path, incoming));
+    let Some(text) = incoming.query.text("timeout").filter(|_| !is_long) else {
         return Ok(());
     };
     let read = golang::time::Duration::parse(text.as_bytes());
     read.map(|_| ()).map_err(|error| {
         ApiError::bad_request(format!("invalid timeout specified in the request URL - {error}"))
     })
+}
+
+/// Returns whether a request watches, or talks with a container.
+fn lasts(path: &ResourcePath, incoming: &Incoming) -> bool {
+    let watches = path.name.is_none() && reads(&incoming.method) && incoming.query.flag("watch");
+    let part = path.subresource.as_deref().unwrap_or_default();
+    path.watch || watches || ["attach", "exec", "log", "portforward", "proxy"].contains(&first_of(part))
+}
+
+fn first_of(part: &str) -> &str {
+    part.split('/').next().unwrap_or_default()
 }
 
 /// Refuses tables whose rows shall carry something unknown.
@@ -321,50 +351,122 @@ fn deprecation(resource: &Resource) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn check(request: &RequestContext, verb: Verb) -> Outcome<()> {
-    if request.resource.kind.allows(verb) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+/// What a request asks of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Get,
+    Watch,
+    List,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+    /// Something of a subresource.
+    Part(Verb),
 }
 
-fn one(request: &RequestContext, name: &str, method: &Method, watch: bool) -> Outcome<Response<Body>> {
-    match *method {
-        // The switch that makes a watch of a list means nothing here.
-        Method::GET | Method::HEAD if watch => {
-            check(request, Verb::Watch)?;
-            read::watch(request, Some(name))
+impl Call {
+    /// Returns what a request asks for, before anything else of it is looked at.
+    fn of(path: &ResourcePath, resource: &Resource, incoming: &Incoming, everywhere: bool) -> Outcome<Call> {
+        match (&path.name, &path.subresource) {
+            (Some(name), Some(part)) => Call::of_part(resource, name, part, &incoming.method),
+            (Some(_), None) => Call::of_one(resource, &incoming.method, path.watch),
+            (None, _) => {
+                let watches = path.watch || incoming.query.flag("watch");
+                Call::of_many(resource, &incoming.method, watches, everywhere)
+            }
         }
-        Method::GET | Method::HEAD => {
-            check(request, Verb::Get)?;
-            read::get(request, name)
+    }
+
+    fn of_one(resource: &Resource, method: &Method, watches: bool) -> Outcome<Call> {
+        let (call, verb) = match *method {
+            Method::GET if watches => (Call::Watch, Verb::Watch),
+            Method::GET => (Call::Get, Verb::Get),
+            // Who defines a resource has another router, which takes more.
+            Method::HEAD if resource.custom.is_some() => (Call::Get, Verb::Get),
+            Method::POST if resource.custom.is_some() => (Call::Create, Verb::Create),
+            Method::PUT => (Call::Update, Verb::Update),
+            Method::PATCH => (Call::Patch, Verb::Patch),
+            Method::DELETE => (Call::Delete, Verb::Delete),
+            _ => return Err(refused(resource, method)),
+        };
+        if resource.kind.allows(verb) { Ok(call) } else { Err(refused(resource, method)) }
+    }
+
+    fn of_many(resource: &Resource, method: &Method, watches: bool, everywhere: bool) -> Outcome<Call> {
+        let is_custom = resource.custom.is_some();
+        let is_read = *method == Method::GET || (*method == Method::HEAD && is_custom);
+        let (call, verb) = match *method {
+            _ if is_read && watches => (Call::Watch, Verb::Watch),
+            _ if is_read => (Call::List, Verb::List),
+            Method::POST if !everywhere => (Call::Create, Verb::Create),
+            Method::DELETE if !everywhere => (Call::DeleteCollection, Verb::DeleteCollection),
+            Method::PUT | Method::PATCH if is_custom => {
+                return Err(ApiError::bad_request("name must be provided"));
+            }
+            _ => return Err(refused(resource, method)),
+        };
+        if resource.kind.allows(verb) { Ok(call) } else { Err(refused(resource, method)) }
+    }
+
+    fn of_part(resource: &Resource, name: &str, part: &str, method: &Method) -> Outcome<Call> {
+        let kind = &resource.kind;
+        let is_custom = resource.custom.is_some();
+        let unknown =
+            || if is_custom { ApiError::not_found(kind, name) } else { ApiError::unknown_resource() };
+        let offered = kind.subresource(first_of(part)).ok_or_else(unknown)?;
+        if name.is_empty() {
+            return Err(ApiError::bad_request("name must be provided"));
         }
-        Method::PUT => {
-            check(request, Verb::Update)?;
-            write::update(request, name)
-        }
-        Method::PATCH => {
-            check(request, Verb::Patch)?;
-            write::patch(request, name)
-        }
-        Method::DELETE => {
-            check(request, Verb::Delete)?;
-            write::delete(request, name)
-        }
-        _ => Err(ApiError::method_not_allowed()),
+        let verb = match *method {
+            Method::GET => Verb::Get,
+            Method::HEAD if is_custom => Verb::Get,
+            Method::PUT => Verb::Update,
+            Method::PATCH => Verb::Patch,
+            Method::POST => Verb::Create,
+            Method::DELETE => Verb::Delete,
+            _ => return Err(refused(resource, method)),
+        };
+        if offered.verbs.contains(&verb) { Ok(Call::Part(verb)) } else { Err(refused(resource, method)) }
+    }
+
+    /// Returns in which forms this is answered; nothing if a container answers.
+    fn offer(self, path: &ResourcePath, is_custom: bool) -> Option<Offer> {
+        let part = first_of(path.subresource.as_deref().unwrap_or_default());
+        let listed: &[&str] = match (self, part) {
+            (_, "attach" | "exec" | "portforward" | "proxy") => return None,
+            (_, "log") => &LOGS,
+            (Call::List | Call::Watch, _) => &LISTS,
+            _ => &OBJECTS,
+        };
+        let has_rows = !["binding", "eviction", "token"].contains(&part);
+        Some(Offer { listed: (!is_custom).then_some(listed), has_rows })
     }
 }
 
-fn many(request: &RequestContext, method: &Method, watch: bool) -> Outcome<Response<Body>> {
-    let everywhere = request.resource.kind.namespaced && request.namespace.is_none();
-    match *method {
-        Method::GET | Method::HEAD if watch || request.query.flag("watch") => {
-            check(request, Verb::Watch)?;
-            read::watch(request, None)
-        }
-        Method::GET | Method::HEAD => {
-            check(request, Verb::List)?;
-            read::list(request)
-        }
-        Method::POST if !everywhere => {
-            check(request, Verb::Create)?;
+/// Returns the refusal of a method.
+fn refused(resource: &Resource, method: &Method) -> ApiError {
+    if resource.custom.is_none() {
+        return ApiError::method_not_allowed();
+    }
+    let verb = match *method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "",
+    };
+    ApiError::not_supported(&resource.kind, verb)
+}
+
+fn carry_out(request: &RequestContext, call: Call, name: Option<&str>) -> Outcome<Response<Body>> {
+    let one = name.unwrap_or_default();
+    match call {
+        Call::Get => read::get(request, one),
+        Call::Watch => read::watch(request, name),
+        Call::List => read::list(request),
+        Call::Create => {
             if let Some(answer) = reviews::answer(request)? {
                 return Ok(answer);
             }
@@ -374,37 +476,16 @@ fn many(request: &RequestContext, method: &Method, watch: bool) -> Outcome<Respo
             }
             write::create(request, None)
         }
-        Method::DELETE if !everywhere => {
-            check(request, Verb::DeleteCollection)?;
-            write::delete_collection(request)
-        }
-        _ => Err(ApiError::method_not_allowed()),
+        Call::Update => write::update(request, one),
+        Call::Patch => write::patch(request, one),
+        Call::Delete => write::delete(request, one),
+        Call::DeleteCollection => write::delete_collection(request),
+        Call::Part(verb) => part(request, one, verb),
     }
 }
 
-fn part(request: &RequestContext, name: &str, method: &Method) -> Outcome<Response<Body>> {
+fn part(request: &RequestContext, name: &str, verb: Verb) -> Outcome<Response<Body>> {
     let part = request.subresource.as_deref().unwrap_or_default();
-    let first = part.split('/').next().unwrap_or_default();
-    let kind = &request.resource.kind;
-    let unknown = || {
-        let error = ApiError::unknown_resource();
-        if request.resource.custom.is_none() { error } else { ApiError::not_found(kind, name) }
-    };
-    let offered = kind.subresource(first).ok_or_else(unknown)?;
-    if name.is_empty() {
-        return Err(ApiError::bad_request("name must be provided"));
-    }
-    let verb = match *method {
-        Method::GET | Method::HEAD => Verb::Get,
-        Method::PUT => Verb::Update,
-        Method::PATCH => Verb::Patch,
-        Method::POST => Verb::Create,
-        Method::DELETE => Verb::Delete,
-        _ => return Err(ApiError::method_not_allowed()),
-    };
-    if !offered.verbs.contains(&verb) {
-        return Err(ApiError::method_not_allowed());
-    }
     match (part, verb) {
         ("scale", _) => scale_requests::answer(request, name, verb),
         ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Get) => {

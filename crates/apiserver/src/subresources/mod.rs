@@ -36,7 +36,7 @@ pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcom
         _ => {}
     }
     let kind = &request.resource.kind;
-    let found = || request.find(name).ok_or_else(|| ApiError::not_found(kind, name));
+    let found = || request.find(name).ok_or_else(|| request.absent(name));
     if part == "token" {
         return issue(request, name, found);
     }

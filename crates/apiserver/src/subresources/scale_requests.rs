@@ -13,14 +13,13 @@ use crate::status::{ApiError, Outcome};
 use crate::strategy::{self, PatchKind};
 use crate::write::body::patch as read_patch;
 use crate::write::create::Written;
-use crate::write::patch::patch_kind;
+use crate::write::patch_kind;
 use crate::write::pipeline::Pipeline;
 
 pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcome<Response<Body>> {
     match verb {
         Verb::Get => {
-            let object =
-                request.find(name).ok_or_else(|| ApiError::not_found(&request.resource.kind, name))?;
+            let object = request.find(name).ok_or_else(|| request.absent(name))?;
             scale::show(request, &object.value())
         }
         Verb::Update => {
@@ -28,7 +27,7 @@ pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcom
             change(request, name, &options, None)
         }
         Verb::Patch => {
-            let kind = patch_kind(request.media_type(), false)?;
+            let kind = patch_kind(request.media_type(), request.resource.custom.is_some())?;
             let options = WriteOptions::of_patch(&request.query, &request.headers, kind == PatchKind::Apply)?;
             change(request, name, &options, Some(kind))
         }

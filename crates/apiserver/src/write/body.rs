@@ -1,18 +1,18 @@
 //! Bodies of requests: JSON or YAML into a tree, with the texts that clients know.
 
 use objects::decode::{self, Decoded, Node};
+use objects::types::{self, Shape};
 use serde_json::Value;
 
 use crate::kind::Kind;
 use crate::protobuf;
+use crate::request::OBJECTS;
 use crate::status::{ApiError, Outcome};
 
 /// How the refusal of what is no JSON begins.
 const NO_JSON: &str = "error decoding JSON: ";
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-
-const ACCEPTED: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];
 
 pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<Node> {
     let unrecognised = |why: &str| {
@@ -22,14 +22,11 @@ pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<No
         ApiError::bad_request(message)
     };
     let no_header = |why: &str| unrecognised(&format!("couldn't get version/kind; json parse error: {why}"));
-    let node = match media_type(content_type) {
-        "" | "application/json" | "*/*" => {
-            decode::parse(body).map_err(|error| no_header(&error.to_string()))?
-        }
-        "application/yaml" => crate::yaml::read(body)?,
-        PROTOBUF => protobuf::read(body, &kind.api_version(), &kind.kind)
+    let node = match form(content_type)? {
+        Form::Json => decode::parse(body).map_err(|error| no_header(&error.to_string()))?,
+        Form::Yaml => crate::yaml::read(body)?,
+        Form::Protobuf => protobuf::read(body, &kind.api_version(), &kind.kind)
             .map_err(|error| unrecognised(&error.to_string()))?,
-        _ => return Err(ApiError::unsupported_media_type(&ACCEPTED)),
     };
     match decode::header_error(&node) {
         Some(why) => Err(no_header(&why)),
@@ -37,8 +34,30 @@ pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<No
     }
 }
 
-/// Reads the options of a deletion. What is no JSON, or no object, is a failure of the server.
-pub(crate) fn options(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Value> {
+/// The full name of the type of the options of a deletion.
+const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+
+/// Reads the options of a deletion by their type. Whatever is wrong with them is a failure of the server.
+pub(crate) fn delete_options(body: &[u8], content_type: &str) -> Outcome<Value> {
+    let node = options(body, content_type, ("v1", "DeleteOptions"))?;
+    let failure = |why: String| ApiError::new(500, "", why);
+    let text = |name: &str| node.get(name).and_then(Node::as_str).filter(|text| !text.is_empty());
+    let version = text("apiVersion");
+    if let Some(version) = version.filter(|version| version.matches('/').count() > 1) {
+        return Err(failure(format!("unexpected GroupVersion string: {version}")));
+    }
+    if let Some(kind) = text("kind").filter(|kind| *kind != "DeleteOptions") {
+        let version = version.unwrap_or("meta.k8s.io/v1");
+        return Err(failure(format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:110\""
+        )));
+    }
+    let shape = types::name_of(DELETE_OPTIONS).map_or(Shape::Any, Shape::Named);
+    let decoded = decode::typed(node, &shape).map_err(|error| failure(error.to_string()))?;
+    Ok(decoded.value)
+}
+
+fn options(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Node> {
     let failure =
         |why: &str| ApiError::new(500, "", format!("couldn't get version/kind; json parse error: {why}"));
     let node = node(body, content_type, kind).map_err(|error| {
@@ -47,18 +66,17 @@ pub(crate) fn options(body: &[u8], content_type: &str, kind: (&str, &str)) -> Ou
     })?;
     match decode::header_error(&node) {
         Some(why) => Err(failure(&why)),
-        None => Ok(decode::untyped(node).value),
+        None => Ok(node),
     }
 }
 
 fn node(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Node> {
-    Ok(match media_type(content_type) {
-        "" | "application/json" | "*/*" => json(body)?,
-        "application/yaml" => crate::yaml::read(body)?,
-        PROTOBUF => {
+    Ok(match form(content_type)? {
+        Form::Json => json(body)?,
+        Form::Yaml => crate::yaml::read(body)?,
+        Form::Protobuf => {
             protobuf::read(body, kind.0, kind.1).map_err(|error| ApiError::bad_request(error.to_string()))?
         }
-        _ => return Err(ApiError::unsupported_media_type(&ACCEPTED)),
     })
 }
 
@@ -73,8 +91,26 @@ fn json(body: &[u8]) -> Outcome<Node> {
     decode::parse(body).map_err(|error| ApiError::bad_request(format!("{NO_JSON}{error}")))
 }
 
-fn media_type(content_type: &str) -> &str {
-    content_type.split(';').next().unwrap_or_default().trim()
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+/// Returns how a body is written that has this `Content-Type`. Without one it is JSON.
+pub(crate) fn form(content_type: &str) -> Outcome<Form> {
+    let mut parts = content_type.split(';').map(str::trim);
+    let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let is_right = |part: &str| part.is_empty() || part.find('=').is_some_and(|at| at > 0);
+    match &*name {
+        "" if content_type.is_empty() => Ok(Form::Json),
+        "application/json" if parts.all(is_right) => Ok(Form::Json),
+        "application/yaml" if parts.all(is_right) => Ok(Form::Yaml),
+        PROTOBUF if parts.all(is_right) => Ok(Form::Protobuf),
+        _ => Err(ApiError::unsupported_media_type(&OBJECTS)),
+    }
 }
 
 /// Shows the beginning of a body: as it is if it looks like JSON, else in hexadecimal digits.
@@ -104,7 +140,12 @@ mod tests {
         {
             assert_eq!(object(body.as_bytes(), "", kind).unwrap_err().code(), 400, "{body}");
         }
-        assert_eq!(object(b"{}", "application/cbor", kind).unwrap_err().code(), 415);
+        for other in ["application/cbor", "*/*", "json", ";", "application/json;charset"] {
+            assert_eq!(object(b"{}", other, kind).unwrap_err().code(), 415, "{other}");
+        }
+        for json in ["", "APPLICATION/JSON", "application/json; charset=utf-8", "application/json;"] {
+            assert!(object(b"{}", json, kind).is_ok(), "{json}");
+        }
         assert_eq!(object(b"{}", PROTOBUF, kind).unwrap_err().code(), 400);
         let error = object(b"{", "application/json", kind).unwrap_err().to_string();
         assert_eq!(

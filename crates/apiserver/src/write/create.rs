@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use objects::decode::Node;
 use serde_json::Value;
 
-use super::body::object;
+use super::body::{form, object};
 use super::metadata;
 use super::pipeline::Pipeline;
 use crate::admission;
@@ -50,6 +50,7 @@ impl Written {
 }
 
 pub(crate) fn create(request: &RequestContext, name: Option<&str>) -> Outcome<Response<Body>> {
+    form(request.header(CONTENT_TYPE))?;
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
     let body = object(&request.body, request.header(CONTENT_TYPE), &request.resource.kind)?;
     let mut warnings = Vec::new();

@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
-use super::body::options;
+use super::body::delete_options;
 use crate::admission;
 use crate::admission::configured::are_configured;
 use crate::admission::policy;
@@ -51,9 +51,7 @@ impl DeleteOptions {
         if request.body.is_empty() {
             return DeleteOptions::asked(&request.query);
         }
-        let content_type = request.header(CONTENT_TYPE);
-        let body = options(&request.body, content_type, ("v1", "DeleteOptions"))?;
-        DeleteOptions::read(&body)
+        DeleteOptions::read(&delete_options(&request.body, request.header(CONTENT_TYPE))?)
     }
 
     /// Reads the options of a query.
@@ -139,11 +137,23 @@ pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<B
     if let Err(error) = ask_webhooks(request, name, &options, &mut warnings) {
         return Ok(crate::response::warned_refusal(&error, &warnings));
     }
-    let deleted = delete_object(request, name, &options)?;
-    let accepted = options.orphan == Some(false);
-    let mut answer = match &deleted {
+    warnings.extend(kept_dependents(&request.resource, &options));
+    let answer = delete_object(request, name, &options)
+        .and_then(|deleted| shown(request, &deleted, options.orphan == Some(false)));
+    Ok(crate::response::warned(answer, &warnings))
+}
+
+/// Returns what is to be said of a deletion that leaves pods alone because nobody said what becomes of them.
+fn kept_dependents(resource: &Resource, options: &DeleteOptions) -> Option<String> {
+    let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+    (resource.is("batch", "jobs") && options.propagation.is_none()).then(|| text.to_owned())
+}
+
+/// Returns the answer to a deletion.
+fn shown(request: &RequestContext, deleted: &Deleted, accepted: bool) -> Outcome<Response<Body>> {
+    match deleted {
         Deleted::Waiting(object) => {
-            ObjectEncoder::of(request).answer(if accepted { 202 } else { 200 }, object)?
+            ObjectEncoder::of(request).answer(if accepted { 202 } else { 200 }, object)
         }
         Deleted::Gone(object) if request.resource.is("", "pods") => {
             // A pod that is removed at once is shown as one whose grace is over.
@@ -151,24 +161,18 @@ pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<B
             set_deleting(request, &mut pod, 0);
             let bytes = serde_json::to_vec(&pod).unwrap_or_default();
             let encoder = ObjectEncoder::of(request);
-            encoder.answer_value(200, &encoder.value(&bytes, true))?
+            encoder.answer_value(200, &encoder.value(&bytes, true))
         }
         Deleted::Gone(object) if Strategy::of(&request.resource).shows_deleted => {
-            ObjectEncoder::of(request).answer(200, object)?
+            ObjectEncoder::of(request).answer(200, object)
         }
         Deleted::Gone(object) => {
             let representation = &request.representation;
             let status = success(&request.resource, object);
             let body = crate::read::encode(&status, representation)?;
-            crate::read::respond(200, representation.content_type(), Body::from(body))?
+            crate::read::respond(200, representation.content_type(), Body::from(body))
         }
-    };
-    crate::response::warn(&mut answer, &warnings);
-    if request.resource.is("batch", "jobs") && options.propagation.is_none() {
-        let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
-        crate::response::warn(&mut answer, &[text.to_owned()]);
     }
-    Ok(answer)
 }
 
 fn success(resource: &Resource, object: &Stored) -> Value {
@@ -190,11 +194,7 @@ pub(crate) fn delete_object(
     let resource = &request.resource;
     let object_ref = request.object_ref(name);
     for _ in 0..ATTEMPTS {
-        let old = request
-            .cluster
-            .storage
-            .get(&object_ref)
-            .ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
+        let old = request.cluster.storage.get(&object_ref).ok_or_else(|| request.absent(name))?;
         let mut value = old.value();
         check_preconditions(resource, &value, options)?;
         let marked = mark(request, &mut value, options);
@@ -355,9 +355,9 @@ fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
 }
 
 pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Body>> {
-    crate::read::check_list(request)?;
-    let options = DeleteOptions::of(request)?;
     let selection = crate::read::selection(request)?;
+    let options = DeleteOptions::of(request)?;
+    crate::read::check_list(request)?;
     let range = Range { namespace: request.namespace.clone(), ..Range::default() };
     let store = request.cluster.storage.read();
     let page = store

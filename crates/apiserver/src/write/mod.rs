@@ -15,6 +15,6 @@ pub(crate) use delete::{
     DeleteOptions, Propagation, check_preconditions, delete, delete_collection, delete_object,
 };
 pub(crate) use metadata::OTHER_NAMESPACE;
-pub(crate) use patch::patch;
+pub(crate) use patch::{patch, patch_kind};
 pub(crate) use pipeline::{check_kind, report_dropped};
 pub(crate) use update::update;

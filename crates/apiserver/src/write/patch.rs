@@ -22,6 +22,9 @@ use crate::strategy::{self, PatchKind};
 pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let kind = patch_kind(request.media_type(), request.resource.custom.is_some())?;
     let options = WriteOptions::of_patch(&request.query, &request.headers, kind == PatchKind::Apply)?;
+    if kind != PatchKind::Apply && request.find(name).is_none() {
+        return Err(request.absent(name));
+    }
     let decoded = match kind {
         PatchKind::Apply => objects::decode::untyped(crate::yaml::read(&request.body)?),
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => read_patch(&request.body)?,
@@ -46,7 +49,7 @@ pub(crate) fn patch_kind(content_type: &str, custom: bool) -> Outcome<PatchKind>
         "application/merge-patch+json" => PatchKind::Merge,
         "application/strategic-merge-patch+json" if !custom => PatchKind::Strategic,
         "application/apply-patch+yaml" => PatchKind::Apply,
-        "application/strategic-merge-patch+json" => {
+        _ if custom => {
             let accepted = [
                 "application/json-patch+json",
                 "application/merge-patch+json",

@@ -42,12 +42,16 @@ fn replace(
     let resource = &request.resource;
     for _ in 0..ATTEMPTS {
         let Some(old) = request.find(name) else {
+            let mut new = Pipeline { request, options, warnings }.conform(body.clone(), &[])?;
+            metadata::place_in_namespace(request, &mut new)?;
+            metadata::check_name(name, &new)?;
             if request.subresource.is_none() && Strategy::of(resource).creates_on_update {
+                // It is read once more, and warned of then.
+                warnings.clear();
                 let written = create_object(request, body.clone(), Some(name), options, warnings)?;
                 return written.answer(request, 201, warnings);
             }
-            metadata::check_name(name, &objects::decode::untyped(body.clone()).value)?;
-            return Err(ApiError::not_found(&resource.kind, name));
+            return Err(request.absent(name));
         };
         let mut pipeline = Pipeline { request, options, warnings };
         let mut new = pipeline.conform(body.clone(), &[])?;
