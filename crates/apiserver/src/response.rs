@@ -6,7 +6,6 @@ use http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::fingerprint::fingerprint;
-use crate::request::{Encoding, Representation};
 use crate::status::{ApiError, Outcome};
 
 /// Adds a warning before those that an answer has.
@@ -60,20 +59,6 @@ pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
     }
     answer.extensions_mut().insert(error.clone());
     answer
-}
-
-/// Returns a refusal in the form that the client takes; other answers stay as they are.
-pub(crate) fn as_taken(mut answer: Response<Body>, headers: &HeaderMap) -> Outcome<Response<Body>> {
-    let Some(error) = answer.extensions_mut().remove::<ApiError>() else {
-        return Ok(answer);
-    };
-    let representation = Representation::of_refusal(headers);
-    if representation.encoding == Encoding::Yaml {
-        *answer.body_mut() = Body::from(crate::read::encode(&error.to_value(), &representation)?);
-        let content_type = HeaderValue::from_static(representation.content_type());
-        answer.headers_mut().insert(CONTENT_TYPE, content_type);
-    }
-    Ok(answer)
 }
 
 /// Returns the answer that carries a refusal and what was to be warned of until then.

@@ -13,7 +13,7 @@ use super::token::Token;
 use crate::request::options::{invalid_options, not_supported};
 use crate::request::{RequestContext, Shape};
 use crate::status::{ApiError, Cause, Outcome};
-use crate::store::{Expired, Page, Range, Stored};
+use crate::store::{Page, Range, Stored};
 
 pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     if request.query.flag("export") {
@@ -71,7 +71,7 @@ pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
     }
     let mut page = store
         .list(&request.resource.table, &plan.range, plan.at.filter(|&at| at < current), &selects)
-        .map_err(|expired| plan.expired(expired))?;
+        .map_err(|_| plan.expired())?;
     drop(store);
     let revision = plan.at.unwrap_or(current);
     let shows_empty = request.resource.custom.is_some() && request.representation.shape == Shape::Whole;
@@ -132,11 +132,11 @@ impl Plan {
         let matching = query.text("resourceVersionMatch");
         check_match(request, matching)?;
         if let Some(token) = query.text("continue") {
+            let token = Token::decode(token)?;
             if query.text("resourceVersion").is_some_and(|revision| revision != "0") {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(message));
             }
-            let token = Token::decode(token)?;
             range.after = Some(match &range.namespace {
                 Some(namespace) => format!("{namespace}/{}", token.last()),
                 None => token.last().to_owned(),
@@ -147,13 +147,9 @@ impl Plan {
         Ok(Plan { range, at, at_least: asked, continued: false })
     }
 
-    fn expired(&self, expired: Expired) -> ApiError {
+    fn expired(&self) -> ApiError {
         if !self.continued {
-            let asked = self.at.unwrap_or_default();
-            return ApiError::expired(format!(
-                "The resourceVersion for the provided list is too old: {asked} ({})",
-                expired.oldest
-            ));
+            return ApiError::expired("The resourceVersion for the provided list is too old.");
         }
         ApiError::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
@@ -175,15 +171,17 @@ pub(crate) fn revision(request: &RequestContext) -> Outcome<Option<u64>> {
     let Some(text) = request.query.text("resourceVersion") else {
         return Ok(None);
     };
-    match text.parse::<u64>() {
+    // A sign is none of its characters.
+    let read = if text.starts_with('+') { "".parse::<u64>() } else { text.parse::<u64>() };
+    match read {
         Ok(0) => Ok(None),
         Ok(revision) => Ok(Some(revision)),
         Err(error) => {
             let overflows = *error.kind() == std::num::IntErrorKind::PosOverflow;
             let why = if overflows { "value out of range" } else { "invalid syntax" };
-            let why = format!("strconv.ParseUint: parsing {text:?}: {why}");
-            let message =
-                format!("invalid resource version: resourceVersion: Invalid value: {text:?}: {why}");
+            let shown = golang::strconv::quote(text.as_bytes());
+            let why = format!("strconv.ParseUint: parsing {shown}: {why}");
+            let message = format!("invalid resource version: resourceVersion: Invalid value: {shown}: {why}");
             Err(ApiError::bad_request(message))
         }
     }

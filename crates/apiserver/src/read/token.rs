@@ -1,7 +1,8 @@
 //! Continue tokens: where the next part of a list begins.
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use crate::status::{ApiError, Outcome};
@@ -16,6 +17,10 @@ pub(super) struct Token {
 }
 
 const VERSION: &str = "meta.k8s.io/v1";
+
+/// Bits of the last character that stand for nothing are not looked at.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 impl Token {
     /// Returns the token of the list at `revision` after the key `last`.
@@ -42,7 +47,7 @@ impl Token {
         let refuse = |why: &str| {
             ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
-        let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| {
+        let bytes = LENIENT.decode(text.trim_end_matches('=')).map_err(|_| {
             let at = objects::decode::base64_error_offset(text);
             refuse(&format!("illegal base64 data at input byte {at}"))
         })?;

@@ -78,14 +78,11 @@ impl RequestContext {
 
     /// Returns the refusal of a request for an object that is not there, or whose name cannot be one.
     pub(crate) fn absent(&self, name: &str) -> ApiError {
-        let why = match name {
-            "." | ".." => format!("may not be '{name}'"),
-            name if name.contains('%') => "may not contain '%'".to_owned(),
-            _ => return ApiError::not_found(&self.resource.kind, name),
-        };
-        if self.resource.custom.is_some() {
+        let wrong = objects::names::path_segment(name);
+        if wrong.is_empty() || self.resource.custom.is_some() {
             return ApiError::not_found(&self.resource.kind, name);
         }
+        let why = wrong.join(";");
         ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}"))
     }
 

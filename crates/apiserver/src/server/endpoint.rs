@@ -10,8 +10,8 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::FutureExt;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
-use http::{HeaderMap, Request, Response};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Limited};
 
 use super::audit::{Audit, Entry};
@@ -22,7 +22,7 @@ use crate::authorization;
 use crate::cluster::Cluster;
 use crate::controllers::worker;
 use crate::fault_injection::Effect;
-use crate::request::Query;
+use crate::request::{Encoding, Query, Representation};
 use crate::response;
 use crate::status::{ApiError, Outcome};
 
@@ -156,13 +156,27 @@ impl Endpoint {
             answered.ok_or_else(|| ApiError::internal("the request made the server panic"))
         };
         let answered = answered.boxed().await.unwrap_or_else(|error: ApiError| response::refusal(&error));
-        let answered = response::as_taken(answered, &head.headers);
+        let answered = as_taken(answered, &head.headers);
         let answered = answered.unwrap_or_else(|error| response::refusal(&error));
         worker::start(&self.cluster);
         let mut answered = gzip::compressed(answered, accepts_gzip(head));
-        answered.headers_mut().insert("cache-control", http::HeaderValue::from_static("no-cache, private"));
+        answered.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache, private"));
         answered
     }
+}
+
+/// Returns a refusal in the form that the client takes; other answers stay as they are.
+fn as_taken(mut answer: Response<Body>, headers: &HeaderMap) -> Outcome<Response<Body>> {
+    let Some(error) = answer.extensions_mut().remove::<ApiError>() else {
+        return Ok(answer);
+    };
+    let representation = Representation::of_refusal(headers);
+    if representation.encoding == Encoding::Yaml {
+        *answer.body_mut() = Body::from(crate::read::encode(&error.to_value(), &representation)?);
+        let content_type = HeaderValue::from_static(representation.content_type());
+        answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    }
+    Ok(answer)
 }
 
 fn injected(code: u16) -> ApiError {

@@ -1,6 +1,7 @@
 //! A server: made from a configuration, used in process or served on a socket.
 
 pub(crate) mod audit;
+mod call;
 pub(crate) mod endpoint;
 pub(crate) mod gzip;
 pub(crate) mod routes;

@@ -7,6 +7,7 @@ use objects::patch::{self, json::PatchError};
 use objects::types::Shape;
 use serde_json::{Value, json};
 
+use super::typing::METADATA;
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
 
@@ -88,7 +89,23 @@ pub(crate) fn type_error(
     patch: &Value,
     new: &Value,
 ) -> Option<ApiError> {
-    if resource.custom.is_some() { None } else { type_error_of(&resource.shape, kind, patch, new) }
+    if resource.custom.is_none() {
+        return type_error_of(&resource.shape, kind, patch, new);
+    }
+    if !matches!(kind, PatchKind::Json | PatchKind::Merge) {
+        return None;
+    }
+    let metadata = || decode::typed(Node::from(new.get("metadata").cloned().unwrap_or_default()), &METADATA);
+    let why = header_error(new).or_else(|| metadata().err().map(|error| error.to_string()))?;
+    Some(misfit(&String::from_utf8_lossy(&golang::json::bytes(new)), &why))
+}
+
+/// Returns the refusal of a patch that made this of an object.
+fn misfit(shown: &str, why: &str) -> ApiError {
+    let message = format!("Invalid value: {shown:?}: {why}");
+    let cause = Cause { reason: "FieldValueInvalid".into(), message, field: "patch".into() };
+    let message = format!(" \"\" is invalid: patch: {}", cause.message);
+    ApiError::new(422, "Invalid", message).with_causes(vec![cause])
 }
 
 /// Returns what is wrong with the types of kind and version.
@@ -120,8 +137,5 @@ pub(crate) fn type_error_of(shape: &Shape, kind: PatchKind, patch: &Value, new: 
         PatchKind::Json => (patched_text(new, shape, &Touched::by_operations(patch)), why()?),
         PatchKind::Merge => (patched_text(new, shape, &Touched::by_merge(patch)), why()?),
     };
-    let message = format!("Invalid value: {shown:?}: {why}");
-    let cause = Cause { reason: "FieldValueInvalid".into(), message, field: "patch".into() };
-    let message = format!(" \"\" is invalid: patch: {}", cause.message);
-    Some(ApiError::new(422, "Invalid", message).with_causes(vec![cause]))
+    Some(misfit(&shown, &why))
 }

@@ -46,7 +46,7 @@ fn conform_custom(kind: &crate::kind::Kind, body: Node) -> Outcome<Decoded> {
     Ok(decoded)
 }
 
-static METADATA: LazyLock<Shape> = LazyLock::new(|| {
+pub(super) static METADATA: LazyLock<Shape> = LazyLock::new(|| {
     let map = types::of_kind("", "v1", "ConfigMap").and_then(|map| map.field("metadata"));
     map.map_or(Shape::Any, |metadata| metadata.shape.clone())
 });

@@ -47,7 +47,9 @@ fn change(
     let mut warnings = Vec::new();
     let body = match patch {
         Some(PatchKind::Apply) => crate::yaml::read(&request.body)?.into(),
-        Some(PatchKind::Json | PatchKind::Merge | PatchKind::Strategic) => read_patch(&request.body)?.value,
+        Some(kind @ (PatchKind::Json | PatchKind::Merge | PatchKind::Strategic)) => {
+            read_patch(&request.body, kind)?.value
+        }
         None => asked::read(request, ("autoscaling", "v1", "Scale"), options, &mut warnings)?,
     };
     let answer = changed(request, name, options, patch, &body, &mut warnings);

@@ -8,6 +8,7 @@ use crate::kind::Kind;
 use crate::protobuf;
 use crate::request::OBJECTS;
 use crate::status::{ApiError, Outcome};
+use crate::strategy::PatchKind;
 
 /// How the refusal of what is no JSON begins.
 const NO_JSON: &str = "error decoding JSON: ";
@@ -28,10 +29,19 @@ pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<No
         Form::Protobuf => protobuf::read(body, &kind.api_version(), &kind.kind)
             .map_err(|error| unrecognised(&error.to_string()))?,
     };
-    match decode::header_error(&node) {
-        Some(why) => Err(no_header(&why)),
+    if let Some(why) = decode::header_error(&node) {
+        return Err(no_header(&why));
+    }
+    match check_version(&node) {
+        Some(why) => Err(unrecognised(&why)),
         None => Ok(node),
     }
+}
+
+/// Returns what is wrong with a version that can be none of any kind.
+fn check_version(node: &Node) -> Option<String> {
+    let version = node.get("apiVersion").and_then(Node::as_str)?;
+    (version.matches('/').count() > 1).then(|| format!("unexpected GroupVersion string: {version}"))
 }
 
 /// The full name of the type of the options of a deletion.
@@ -42,12 +52,11 @@ pub(crate) fn delete_options(body: &[u8], content_type: &str) -> Outcome<Value> 
     let node = options(body, content_type, ("v1", "DeleteOptions"))?;
     let failure = |why: String| ApiError::new(500, "", why);
     let text = |name: &str| node.get(name).and_then(Node::as_str).filter(|text| !text.is_empty());
-    let version = text("apiVersion");
-    if let Some(version) = version.filter(|version| version.matches('/').count() > 1) {
-        return Err(failure(format!("unexpected GroupVersion string: {version}")));
+    if let Some(why) = check_version(&node) {
+        return Err(failure(why));
     }
     if let Some(kind) = text("kind").filter(|kind| *kind != "DeleteOptions") {
-        let version = version.unwrap_or("meta.k8s.io/v1");
+        let version = text("apiVersion").unwrap_or("meta.k8s.io/v1");
         return Err(failure(format!(
             "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:110\""
         )));
@@ -81,10 +90,10 @@ fn node(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Node> {
 }
 
 /// Reads the body of a patch; duplicate keys are reported in `strict`.
-pub(crate) fn patch(body: &[u8]) -> Outcome<Decoded> {
-    decode::parse(body)
-        .map(decode::untyped)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))
+pub(crate) fn patch(body: &[u8], kind: PatchKind) -> Outcome<Decoded> {
+    // Who reads strategic patches says no more than what is wrong.
+    let what = if kind == PatchKind::Strategic { "" } else { "error decoding patch: " };
+    decode::parse(body).map(decode::untyped).map_err(|error| ApiError::bad_request(format!("{what}{error}")))
 }
 
 fn json(body: &[u8]) -> Outcome<Node> {

@@ -27,7 +27,7 @@ pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Bo
     }
     let decoded = match kind {
         PatchKind::Apply => objects::decode::untyped(crate::yaml::read(&request.body)?),
-        PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => read_patch(&request.body)?,
+        PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => read_patch(&request.body, kind)?,
     };
     if kind == PatchKind::Apply {
         check_apply(request, name, &decoded)?;

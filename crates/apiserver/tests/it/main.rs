@@ -11,6 +11,7 @@ mod faults;
 mod impersonation;
 mod lifecycle;
 mod ownership;
+mod refusals;
 mod requests;
 mod simulation;
 mod sockets;

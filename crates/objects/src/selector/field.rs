@@ -48,7 +48,7 @@ impl FieldSelector {
     /// Reads a selector as requests carry it; `fields` are the paths that the kind can be selected by,
     /// besides name and namespace. Custom kinds word their refusals in another way.
     pub fn parse(text: &str, fields: &[FieldPath], custom: bool) -> Result<FieldSelector, SelectorError> {
-        let mut requirements = Vec::new();
+        let mut terms = Vec::new();
         for term in split(text) {
             if term.is_empty() {
                 continue;
@@ -56,11 +56,16 @@ impl FieldSelector {
             let (name, equal, value) = split_term(&term).ok_or_else(|| {
                 SelectorError(format!("invalid selector: '{text}'; can't understand '{term}'"))
             })?;
+            terms.push((name.to_owned(), equal, unescape(value)?));
+        }
+        // Whether there is such a field is asked when all of it has been read.
+        let mut requirements = Vec::new();
+        for (name, equal, value) in terms {
             // A requirement of nothing is none.
             if name.is_empty() && value.is_empty() && equal {
                 continue;
             }
-            let field = match name {
+            let field = match &*name {
                 "metadata.name" => Field::Name,
                 "metadata.namespace" => Field::Namespace,
                 other => match fields.iter().position(|field| field.name == other) {
@@ -74,7 +79,7 @@ impl FieldSelector {
                     None => return Err(SelectorError(format!("field label not supported: {other}"))),
                 },
             };
-            requirements.push(FieldRequirement { field, equal, value: unescape(value)? });
+            requirements.push(FieldRequirement { field, equal, value });
         }
         Ok(FieldSelector(requirements))
     }
@@ -124,10 +129,17 @@ fn unescape(value: &str) -> Result<String, SelectorError> {
                     let why = format!("invalid field selector: invalid escape sequence: \\{c}");
                     return Err(SelectorError(why));
                 }
-                None => text.push('\\'),
+                None => {
+                    return Err(SelectorError(
+                        "invalid field selector: invalid escape sequence: \\".to_owned(),
+                    ));
+                }
             },
             ',' | '=' => {
-                return Err(SelectorError(format!("invalid field selector: unescaped character: {c}")));
+                let code = u32::from(c);
+                return Err(SelectorError(format!(
+                    "invalid field selector: unescaped character in value: {code}"
+                )));
             }
             c => text.push(c),
         }
@@ -217,5 +229,9 @@ mod tests {
         let check = |text: &str| FieldSelector::parse(text, &[], true).unwrap_err().0;
         assert_eq!(check("spec.x=1"), "field label not supported: spec.x");
         assert_eq!(check("abc"), "invalid selector: 'abc'; can't understand 'abc'");
+        // What can't be read is told before what is not known.
+        assert_eq!(check("a=b=c"), "invalid field selector: unescaped character in value: 61");
+        assert_eq!(check("a=b\\x"), "invalid field selector: invalid escape sequence: \\x");
+        assert_eq!(check("metadata.name=a\\"), "invalid field selector: invalid escape sequence: \\");
     }
 }

@@ -1,6 +1,7 @@
 //! Label selectors: `a=b,c!=d,e in (x, y),f notin (z),g,!h,i>1`.
 
 use super::{Selectable, SelectorError};
+use crate::names;
 
 /// A list of requirements that must all hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,10 +173,10 @@ impl<'a> Parser<'a> {
             return Ok(Requirement { key, operator: Operator::Exists, values: Vec::new() });
         }
         let (operator, values) = match self.next() {
-            Token::Sign("=" | "==") => (Operator::In, vec![self.value()]),
-            Token::Sign("!=") => (Operator::NotIn, vec![self.value()]),
-            Token::Sign(">") => (Operator::Greater, vec![self.value()]),
-            Token::Sign("<") => (Operator::Less, vec![self.value()]),
+            Token::Sign("=" | "==") => (Operator::In, vec![self.value()?]),
+            Token::Sign("!=") => (Operator::NotIn, vec![self.value()?]),
+            Token::Sign(">") => (Operator::Greater, vec![self.value()?]),
+            Token::Sign("<") => (Operator::Less, vec![self.value()?]),
             Token::Word("in") => (Operator::In, self.values()?),
             Token::Word("notin") => (Operator::NotIn, self.values()?),
             token @ (Token::Word(_) | Token::Sign(_) | Token::End) => {
@@ -188,13 +189,16 @@ impl<'a> Parser<'a> {
     }
 
     /// An absent value is an empty one.
-    fn value(&mut self) -> String {
+    fn value(&mut self) -> Result<String, SelectorError> {
         match self.peek() {
             Token::Word(value) => {
                 self.next();
-                value.to_owned()
+                Ok(value.to_owned())
             }
-            Token::Sign(_) | Token::End => String::new(),
+            Token::Sign(",") | Token::End => Ok(String::new()),
+            token @ Token::Sign(_) => {
+                Err(unparsable(&format!("found '{}', expected: identifier", token.text())))
+            }
         }
     }
 
@@ -205,22 +209,46 @@ impl<'a> Parser<'a> {
                 return Err(unparsable(&format!("found '{}' expected: '('", token.text())));
             }
         }
-        let mut values = Vec::new();
-        loop {
-            values.push(self.value());
-            match self.next() {
-                Token::Sign(",") => {}
-                Token::Sign(")") => break,
-                Token::End if values.iter().all(String::is_empty) => {
-                    return Err(unparsable("found '', expected: ',', ')' or identifier"));
-                }
-                token @ (Token::Word(_) | Token::Sign(_) | Token::End) => {
-                    return Err(unparsable(&format!("found '{}', expected: ',' or ')'", token.text())));
-                }
+        let mut values = match self.peek() {
+            Token::Word(_) | Token::Sign(",") => self.list()?,
+            Token::Sign(")") => vec![String::new()],
+            token @ (Token::Sign(_) | Token::End) => {
+                return Err(unparsable(&format!(
+                    "found '{}', expected: ',', ')' or identifier",
+                    token.text()
+                )));
             }
-        }
+        };
+        self.next();
         values.sort();
         values.dedup();
+        Ok(values)
+    }
+
+    /// Reads values up to the bracket that ends them. Between commas there may be nothing.
+    fn list(&mut self) -> Result<Vec<String>, SelectorError> {
+        let mut values = Vec::new();
+        while self.peek() != Token::Sign(")") {
+            match self.next() {
+                Token::Word(value) => values.push(value.to_owned()),
+                // What follows a comma is a value, another comma, or the end.
+                Token::Sign(",") => {
+                    let is_empty = values.is_empty() || matches!(self.peek(), Token::Sign("," | ")"));
+                    values.extend(is_empty.then(String::new));
+                    continue;
+                }
+                token @ (Token::Sign(_) | Token::End) => {
+                    return Err(unparsable(&format!(
+                        "found '{}', expected: ',', or identifier",
+                        token.text()
+                    )));
+                }
+            }
+            let next = self.peek();
+            if !matches!(next, Token::Sign("," | ")")) {
+                return Err(unparsable(&format!("found '{}', expected: ',' or ')'", next.text())));
+            }
+        }
         Ok(values)
     }
 }
@@ -234,24 +262,11 @@ fn unparsable(why: &str) -> SelectorError {
 }
 
 fn check_key(key: &str) -> Result<(), SelectorError> {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    let complaint = if name.contains('/') {
-        "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-    } else if prefix == Some("") {
-        "prefix part must be non-empty"
-    } else if name.is_empty() {
-        "name part must be non-empty"
-    } else if name.len() > 63 {
-        "name part must be no more than 63 bytes"
-    } else if !is_label_text(name) {
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-    } else {
+    let wrong = names::qualified(key);
+    if wrong.is_empty() {
         return Ok(());
-    };
-    Err(unparsable(&format!("<nil>: Invalid value: {}: {complaint}", quoted(key))))
+    }
+    Err(unparsable(&format!("<nil>: Invalid value: {}: {}", quoted(key), wrong.join("; "))))
 }
 
 fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), SelectorError> {
@@ -268,28 +283,18 @@ fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), 
         Operator::Absent | Operator::Exists | Operator::In | Operator::NotIn => {}
     }
     for (index, value) in values.iter().enumerate() {
-        let complaint = if value.len() > 63 {
-            "must be no more than 63 bytes"
-        } else if value.is_empty() || is_label_text(value) {
-            continue;
-        } else {
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-        };
-        let why = format!("values[{index}][{key}]: Invalid value: {}: {complaint}", quoted(value));
-        return Err(unparsable(&why));
+        let wrong = names::label_value(value);
+        if !wrong.is_empty() {
+            let why =
+                format!("values[{index}][{key}]: Invalid value: {}: {}", quoted(value), wrong.join("; "));
+            return Err(unparsable(&why));
+        }
     }
     Ok(())
 }
 
 fn quoted(text: &str) -> String {
     format!("{text:?}")
-}
-
-fn is_label_text(text: &str) -> bool {
-    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    text.chars().all(is_inner)
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -336,6 +341,10 @@ mod tests {
             ("app in (web),tier notin (back)", true),
             ("missing notin (a)", true),
             ("in in (in)", false),
+            ("app in (web,)", true),
+            ("x.io/y in (,a)", true),
+            ("x.io/y in ()", true),
+            ("app in (db,,web)", true),
         ] {
             assert_eq!(LabelSelector::parse(selector).unwrap().selects(&object), selected, "{selector}");
         }
@@ -350,6 +359,18 @@ mod tests {
         insta::assert_snapshot!(check("a=b,"), @"found '', expected: identifier after ','");
         insta::assert_snapshot!(check("=b"), @"found '=', expected: !, identifier, or 'end of string'");
         insta::assert_snapshot!(check("a>x"), @r#"unable to parse requirement: values[0]: Invalid value: "x": for 'Gt', 'Lt' operators, the value must be an integer"#);
+        insta::assert_snapshot!(check("a===b"), @"unable to parse requirement: found '=', expected: identifier");
+        insta::assert_snapshot!(check("a=!b"), @"unable to parse requirement: found '!', expected: identifier");
+        insta::assert_snapshot!(check("a>>b"), @"unable to parse requirement: found '>', expected: identifier");
+        insta::assert_snapshot!(check("a in (b,!c)"), @"unable to parse requirement: found '!', expected: ',', or identifier");
+        insta::assert_snapshot!(check("a in (=)"), @"unable to parse requirement: found '=', expected: ',', ')' or identifier");
+        insta::assert_snapshot!(check("a in (b c)"), @"unable to parse requirement: found 'c', expected: ',' or ')'");
+        insta::assert_snapshot!(check("a in (b"), @"unable to parse requirement: found '', expected: ',' or ')'");
+        insta::assert_snapshot!(check("a in ("), @"unable to parse requirement: found '', expected: ',', ')' or identifier");
+        assert!(check("A.b/c=d").contains("prefix part a lowercase RFC 1123 subdomain"));
+        assert!(check("a/=b").contains("name part must be non-empty; name part must consist of"));
+        let long = check(&"b".repeat(64));
+        assert!(long.ends_with("name part must be no more than 63 characters"), "{long}");
         assert!(check("-a=b").contains("name part must consist of"));
         assert!(check("a=-").contains("a valid label must be"));
     }
