@@ -102,7 +102,6 @@ pub(super) enum Filtered {
 /// An object in the forms that filters need, each made once.
 struct Object<'a> {
     raw: &'a RawObject,
-    value: Option<Value>,
     input: Option<Input>,
     json: Option<Arc<[u8]>>,
 }
@@ -182,25 +181,26 @@ impl From<serde_json::Error> for Problem {
 }
 
 impl Object<'_> {
-    fn value(&mut self, type_meta: &TypeMeta) -> Result<&Value, serde_json::Error> {
-        let value = if let Some(value) = self.value.take() {
-            value
-        } else {
-            let mut value: Value = serde_json::from_slice(&self.raw.text)?;
-            if let Value::Object(fields) = &mut value {
-                fields.entry("apiVersion").or_insert_with(|| (*type_meta.api_version).into());
-                fields.entry("kind").or_insert_with(|| (*type_meta.kind).into());
-            }
-            value
-        };
-        Ok(self.value.insert(value))
+    fn value(&self, type_meta: &TypeMeta) -> Result<Value, serde_json::Error> {
+        let mut value: Value = serde_json::from_slice(&self.raw.text)?;
+        if let Value::Object(fields) = &mut value {
+            fields.entry("apiVersion").or_insert_with(|| (*type_meta.api_version).into());
+            fields.entry("kind").or_insert_with(|| (*type_meta.kind).into());
+        }
+        Ok(value)
     }
 
     fn json(&mut self, type_meta: &TypeMeta) -> Result<Arc<[u8]>, serde_json::Error> {
         if let Some(json) = &self.json {
             return Ok(Arc::clone(json));
         }
-        let json: Arc<[u8]> = json::bytes(self.value(type_meta)?).into();
+        let text = &*self.raw.text;
+        // What the API server sends of most kinds is just that.
+        let json: Arc<[u8]> = if json::is_as_written(text, &["apiVersion", "kind"]) {
+            text.into()
+        } else {
+            json::bytes(&self.value(type_meta)?).into()
+        };
         self.json = Some(Arc::clone(&json));
         Ok(json)
     }
@@ -244,7 +244,7 @@ fn filter_here(
         subscribers.keys().map(|monitor| (*monitor, Vec::with_capacity(objects.len()))).collect();
     let mut passed_limit = false;
     for raw in objects {
-        let mut object = Object { raw, value: None, input: None, json: None };
+        let mut object = Object { raw, input: None, json: None };
         for (monitor, filter) in subscribers {
             let begun = Instant::now();
             let is_gone = raw.change == WatchEvent::Deleted;
