@@ -74,6 +74,8 @@ pub(super) struct RunDirectories {
     user: u32,
     next: AtomicU64,
     idle: Mutex<Vec<Directory>>,
+    /// Where inputs are put together, while nobody does so.
+    held: Mutex<Vec<u8>>,
 }
 
 impl RunDirectories {
@@ -81,7 +83,8 @@ impl RunDirectories {
     pub(super) fn new(path: PathBuf, keep: bool) -> Self {
         let is_in_memory = rustix::fs::statfs(&path).is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC);
         let user = rustix::process::geteuid().as_raw();
-        Self { path, keep, is_in_memory, user, next: AtomicU64::new(1), idle: Mutex::default() }
+        let next = AtomicU64::new(1);
+        Self { path, keep, is_in_memory, user, next, idle: Mutex::default(), held: Mutex::default() }
     }
 
     pub(super) const fn is_in_memory(&self) -> bool {
@@ -149,6 +152,14 @@ impl RunDirectories {
         // The one that was used last is still in the caches of the system.
         let index = idle.iter().rposition(|directory| std::ptr::eq(directory.layout, layout))?;
         Some(idle.remove(index))
+    }
+
+    fn take_held(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put_held(&self, held: Vec<u8>) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
     }
 
     /// Keeps a directory for a later run. Returns it if there are enough.
@@ -303,27 +314,20 @@ pub struct RunFiles {
 }
 
 /// Writes an input of a run, from its beginning on, wherever the file was written to before.
-///
-/// What it holds is on the stack: to take so much from the heap for each file makes the allocator tidy up each time.
 #[derive(Debug)]
 pub struct InputWriter<'f> {
     file: &'f File,
     /// How much was written.
     at: u64,
-    held: [u8; BUFFER],
-    /// How much of that is to be written.
-    length: usize,
+    /// What is to be written. It goes from input to input: to take so much from the heap for each makes the allocator tidy up.
+    held: &'f mut Vec<u8>,
 }
 
 impl<'f> InputWriter<'f> {
-    fn new(file: &'f File) -> Self {
-        Self { file, at: 0, held: [0; BUFFER], length: 0 }
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, self.at)?;
-        self.at += bytes.len() as u64;
-        Ok(())
+    fn new(file: &'f File, held: &'f mut Vec<u8>) -> Self {
+        held.clear();
+        held.reserve(BUFFER);
+        Self { file, at: 0, held }
     }
 
     /// Writes all that is held, and returns how long the input is.
@@ -335,23 +339,22 @@ impl<'f> InputWriter<'f> {
 
 impl io::Write for InputWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.held.len() - self.length {
+        if bytes.len() > BUFFER.saturating_sub(self.held.len()) {
             self.flush()?;
         }
-        if bytes.len() >= self.held.len() {
-            self.put(bytes)?;
-        } else if let Some(room) = self.held.get_mut(self.length..self.length + bytes.len()) {
-            room.copy_from_slice(bytes);
-            self.length += bytes.len();
+        if bytes.len() >= BUFFER {
+            self.file.write_all_at(bytes, self.at)?;
+            self.at += bytes.len() as u64;
+        } else {
+            self.held.extend_from_slice(bytes);
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let held = self.held.get(..self.length).unwrap_or_default();
-        self.file.write_all_at(held, self.at)?;
-        self.at += held.len() as u64;
-        self.length = 0;
+        self.file.write_all_at(self.held, self.at)?;
+        self.at += self.held.len() as u64;
+        self.held.clear();
         Ok(())
     }
 }
@@ -373,15 +376,17 @@ impl RunFiles {
         write: impl FnOnce(&mut InputWriter<'_>) -> io::Result<()>,
     ) -> Result<PathBuf, ScratchError> {
         let path = self.path(name);
+        let mut held = self.all.take_held();
         let kept = self.file(name, &path)?;
         let written = || {
-            let mut out = InputWriter::new(&kept.file);
+            let mut out = InputWriter::new(&kept.file, &mut held);
             write(&mut out)?;
             let end = out.end()?;
             // Never to nothing: a file that was once cut to nothing is written to the disk whenever it is closed.
             if end < kept.length { kept.file.set_len(end).map(|()| end) } else { Ok(end) }
         };
         kept.length = written().map_err(|source| ScratchError::Write { path: path.clone(), source })?;
+        self.all.put_held(held);
         Ok(path)
     }
 

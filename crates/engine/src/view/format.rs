@@ -46,6 +46,10 @@ pub fn span(time: Duration) -> String {
 ///
 /// What hooks print must not move the cursor of who reads about it, nor turn the letters around.
 pub fn escaped(text: &str) -> Cow<'_, str> {
+    // Most texts are of ASCII alone, which is seen sooner.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
     let is_plain = |char: char| match char {
         '\n' | '\t' => true,
         '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
