@@ -41,14 +41,15 @@ impl Informer {
     ) -> Result<Listed, WatchError> {
         let mut objects: Objects = subscribers.keys().map(|monitor| (*monitor, Vec::new())).collect();
         let (mut failed, mut versions) = (BTreeSet::new(), Vec::new());
-        let mut bytes = 0_usize;
+        let (mut bytes, mut last) = (0_usize, Key::new("", ""));
         for collection in collections {
             let mut pages = collection.pages(&self.requests, PATIENCE);
             while let Some(items) = pages.next().await? {
                 let mut raws = Vec::with_capacity(items.len());
                 for text in items {
                     bytes = bytes.saturating_add(text.len());
-                    let key = Head::of(&text)?.key();
+                    let key = Head::of(&text)?.key().beside(&last);
+                    last.clone_from(&key);
                     if self.is_named(&key)
                         && namespaces.as_ref().is_none_or(|names| names.contains(&*key.namespace))
                     {

@@ -34,7 +34,7 @@ impl Controller {
             return Go::Stop(Pass::Idle, self.unseen());
         }
         let fields = self.finalizers(parent.metadata).fields(wanted);
-        let patch = patches::set_finalizers(&parent.kind, key, parent.metadata, &fields);
+        let patch = patches::set_finalizers(parent.kind, key, parent.metadata, &fields);
         let expected = self.item(key).map(|item| {
             let mut object = value(item);
             if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -76,7 +76,7 @@ impl Controller {
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let version = parent.metadata.resource_version.clone();
         let fields = self.finalizers(parent.metadata).fields(None);
-        let patch = patches::set_finalizers(&parent.kind, key, parent.metadata, &fields);
+        let patch = patches::set_finalizers(parent.kind, key, parent.metadata, &fields);
         if let Some(state) = self.keys.get_mut(key) {
             state.written_to = Some(version);
         }

@@ -1,5 +1,6 @@
 //! Which controller is meant, and which object of it.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -55,10 +56,28 @@ impl fmt::Display for ControllerId {
 pub(super) type ChildKey = (usize, Key);
 
 /// An object of a controller.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ReconcileKey {
     pub(super) controller: Arc<ControllerId>,
     pub(super) object: Key,
+}
+
+impl Ord for ReconcileKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Most keys of a queue have the same controller.
+        let controllers = if Arc::ptr_eq(&self.controller, &other.controller) {
+            Ordering::Equal
+        } else {
+            self.controller.cmp(&other.controller)
+        };
+        controllers.then_with(|| self.object.cmp(&other.object))
+    }
+}
+
+impl PartialOrd for ReconcileKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl ReconcileKey {

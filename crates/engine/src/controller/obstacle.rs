@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::key_state::{Answer, Obstacle, Pass};
-use super::observed::value;
+use super::observed::{Metadata, value};
 use super::progress::{Go, UNTIL_SEEN, failed};
 use super::single::Controller;
 use super::{patches, status};
@@ -81,22 +81,25 @@ impl Controller {
 
     /// Writes the condition, or removes it. Returns nothing if there is nothing to write.
     fn marked(&mut self, cx: &mut Context, key: &Key, why: Option<(&str, &str)>, now: &str) -> Option<Go> {
-        if self.keys.get(key).is_none_or(|state| state.obstacle.is_marked) {
+        let obstacle = &self.keys.get(key)?.obstacle;
+        if obstacle.is_marked {
             return None;
         }
+        let written_to = obstacle.written_to.clone();
         let differs = |item: &Arc<Item>| {
             let is_clean = why.is_none() && !may_be_stalled(item);
             if is_clean { None } else { status::stalled(&value(item), why, now) }
         };
         let change = self.item(key).and_then(differs);
-        let version = self.metadata_of(key).map(|metadata| metadata.resource_version.clone());
-        let (Some(change), Some(parent)) = (change, self.parent(key)) else {
-            let obstacle = &mut self.keys.get_mut(key)?.obstacle;
+        let version = |metadata: &Metadata| metadata.resource_version.clone();
+        let Some((change, parent)) = change.and_then(|change| Some((change, self.parent(key)?))) else {
             // One that is not seen yet has to go as soon as it is.
-            obstacle.is_marked = obstacle.written_to.is_none() || obstacle.written_to != version;
+            let is_marked = written_to.is_none() || written_to != self.metadata_of(key).map(version);
+            self.keys.get_mut(key)?.obstacle.is_marked = is_marked;
             return None;
         };
-        let patch = patches::set_status(&parent.kind, key, parent.metadata, &change);
+        let version = Some(version(parent.metadata));
+        let patch = patches::set_status(parent.kind, key, parent.metadata, &change);
         let step = self.write(cx, vec![patch]);
         self.keys.get_mut(key)?.obstacle.written_to = version;
         Some(Go::Stop(Pass::Stalling, step))

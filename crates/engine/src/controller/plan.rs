@@ -34,7 +34,7 @@ const OF_THE_SERVER: [&str; 8] = [
 /// The object that children belong to.
 #[derive(Debug)]
 pub(super) struct Parent<'p> {
-    pub(super) kind: ObjectKind,
+    pub(super) kind: &'p ObjectKind,
     pub(super) key: &'p Key,
     pub(super) metadata: &'p Metadata,
 }
@@ -234,7 +234,7 @@ pub(super) fn plan(
             continue;
         };
         let metadata = Metadata::of(living);
-        if !metadata.parent(&parent.kind).iter().any(|reference| references.contains(reference)) {
+        if !metadata.parent(parent.kind).iter().any(|reference| references.contains(reference)) {
             let message = format!("{} is there already, and is not a child of it", shown(binding, &child));
             return Err(taken(place, &message));
         }

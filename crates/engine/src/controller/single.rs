@@ -16,7 +16,9 @@ use super::watch::{About, Concern, Watch};
 use crate::catalog::Hook;
 use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
-use crate::hook::reconcile::{CHILD_LABEL, ParentReference, Reconciliation, RelatedKind, ShownKind};
+use crate::hook::reconcile::{
+    CHILD_LABEL, ObjectKind, ParentReference, Reconciliation, RelatedKind, ShownKind,
+};
 use crate::hook::selection::LabelSelector;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::hook::{MonitorSpec, ReconcileBinding, Selection};
@@ -58,8 +60,10 @@ pub(super) struct Controller {
     pub(super) id: Arc<ControllerId>,
     pub(super) hook: Arc<Hook>,
     pub(super) binding: ReconcileBinding,
+    /// The kind of its objects.
+    pub(super) kind: ObjectKind,
     pub(super) queue: QueueName,
-    /// The watch of the objects; nobody refers to anybody by it.
+    /// The watch of the objects.
     pub(super) parents: Watch,
     pub(super) children: Vec<Watch>,
     pub(super) related: Vec<Watch>,
@@ -103,8 +107,7 @@ impl Controller {
         };
         let kind = binding.kind();
         let parents = open(cx, Role::Parents, binding.parent.clone(), None);
-        // It refers to nobody, so how it would do so does not matter.
-        let parents = Watch::new(parents, kind.kind.as_str().into(), About::Related(ParentReference::Owner));
+        let parents = Watch::new(parents, kind.kind.as_str().into(), About::Nobody);
         let id = ControllerId::new(hook, binding);
         let mark: Arc<str> = id.mark().into();
         let mut children = Vec::with_capacity(binding.children.len());
@@ -132,6 +135,7 @@ impl Controller {
             hook: Arc::clone(hook),
             queue: binding.queue.clone().unwrap_or_else(own_queue),
             binding: binding.clone(),
+            kind,
             parents,
             children,
             related,
@@ -253,7 +257,7 @@ impl Controller {
 
     /// Returns the kinds that it makes, each with the kind of its objects.
     pub(super) fn makes(&self) -> impl Iterator<Item = (String, String)> + '_ {
-        let parent = self.binding.kind().to_string();
+        let parent = self.kind.to_string();
         self.binding.children.iter().map(move |child| (parent.clone(), child.kind.to_string()))
     }
 
@@ -455,7 +459,7 @@ impl Controller {
 
     /// Returns an object, for its children.
     pub(super) fn parent<'c>(&'c self, key: &'c Key) -> Option<Parent<'c>> {
-        Some(Parent { kind: self.binding.kind(), key, metadata: self.metadata.get(key)? })
+        Some(Parent { kind: &self.kind, key, metadata: self.metadata.get(key)? })
     }
 
     /// Returns what keeps its keys from being worked on: a list that is not there. What is missing altogether has no objects,

@@ -56,7 +56,7 @@ const OBSERVED_FIELD: &str = "f:observedGeneration";
 
 /// Returns whether the text of an object has that field, perhaps. It costs less than to read the object.
 pub(super) fn may_be_observed(object: &[u8]) -> bool {
-    object.windows(OBSERVED.len()).any(|part| part == OBSERVED.as_bytes())
+    mentions(object, OBSERVED)
 }
 
 /// Returns whether that field is there and was written for a hook. Many kinds have one that their own controller writes.
@@ -81,7 +81,12 @@ pub(super) const RIGHT_MISSING: &str = "RightMissing";
 
 /// Returns whether the text of an object has the condition, perhaps. It costs less than to read the object.
 pub(super) fn may_be_stalled(object: &[u8]) -> bool {
-    object.windows(STALLED.len()).any(|part| part == STALLED.as_bytes())
+    mentions(object, STALLED)
+}
+
+/// Returns whether a word is anywhere in the text of an object.
+fn mentions(object: &[u8], word: &str) -> bool {
+    std::str::from_utf8(object).is_ok_and(|text| text.contains(word))
 }
 
 /// Returns the merge patch of a status that says why the hook can't run, or takes that back; `None` if it is so already.

@@ -48,7 +48,7 @@ impl Controller {
         let patched = Checksum::of(&without_time.map(|change| change.patch));
         let patch = change
             .as_ref()
-            .map(|change| patches::set_status(&parent.kind, key, parent.metadata, &change.patch));
+            .map(|change| patches::set_status(parent.kind, key, parent.metadata, &change.patch));
         let version = parent.metadata.resource_version.clone();
         let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         if change.is_none() {

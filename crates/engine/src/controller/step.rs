@@ -294,6 +294,9 @@ impl Controller {
     /// Returns the children that a result asks for.
     fn desired(&self, key: &Key, result: &ReconcileResult) -> Result<Vec<Desired>, Failure> {
         let children = result.children.as_deref().unwrap_or_default();
+        if children.is_empty() {
+            return Ok(Vec::new());
+        }
         self.parent(key).map_or_else(
             || Ok(Vec::new()),
             |parent| desired(&self.binding, &parent, &self.children, children),
@@ -311,7 +314,7 @@ impl Controller {
     ) -> Go {
         let is_answered = answer.is_some();
         let failure = failed(answer);
-        if let Some(state) = self.keys.get_mut(key).filter(|_| is_answered) {
+        if is_answered && let Some(state) = self.keys.get_mut(key) {
             if failure.is_some() {
                 for change in tried {
                     state.attempts.remove(change.child());

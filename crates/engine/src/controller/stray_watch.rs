@@ -7,7 +7,6 @@ use super::strays::{Strays, may_stray};
 use super::watch::{About, Watch};
 use crate::context::Context;
 use crate::effect::Effect;
-use crate::hook::reconcile::ParentReference;
 use crate::hook::snapshot::Key;
 use crate::hook::{MonitorSpec, Selection};
 use crate::name::MonitorId;
@@ -45,7 +44,7 @@ impl Controller {
             let spec = Arc::new(MonitorSpec { selection, jq_filter: None, keep_objects: true });
             cx.push(Effect::StartMonitor { monitor, spec });
             let name = format!("{} that left the selection", self.id.kind);
-            let watch = Watch::new(monitor, name.into(), About::Related(ParentReference::Owner));
+            let watch = Watch::new(monitor, name.into(), About::Nobody);
             self.straying.strays = Some(Strays { watch, is_whole });
             monitor
         });

@@ -52,7 +52,7 @@ impl Controllers {
         let mut peers: BTreeMap<String, Peers> = BTreeMap::new();
         for controller in self.all.values() {
             let mark: Arc<str> = controller.id.mark().into();
-            let of = peers.entry(controller.binding.kind().to_string()).or_default();
+            let of = peers.entry(controller.kind.to_string()).or_default();
             if controller.is_retired {
                 of.retired.insert(mark);
                 continue;
@@ -66,7 +66,7 @@ impl Controllers {
         let peers: BTreeMap<String, Arc<Peers>> =
             peers.into_iter().map(|(kind, peers)| (kind, Arc::new(peers))).collect();
         for controller in self.all.values_mut() {
-            let peers = peers.get(&controller.binding.kind().to_string());
+            let peers = peers.get(&controller.kind.to_string());
             let mut wakes = peers.map(|peers| controller.meet(peers)).unwrap_or_default();
             wakes.extend(controller.share(&makers));
             if let Some(work) = self.queues.get_mut(&controller.queue) {

@@ -20,7 +20,12 @@ use crate::view::RemarkView;
 
 /// Announces on an object why it is not as it should be, and when it is again.
 pub(super) fn announce(cx: &mut Context, controller: &mut Controller, key: &ReconcileKey, step: &Step) {
-    if controller.metadata_of(&key.object).is_none() {
+    let may_tell = match step {
+        Step::Failed(_) | Step::Again(_) | Step::Done => true,
+        Step::Rest(rest) => rest.is_end,
+        Step::Fetch(..) | Step::Later(_) | Step::Wait(_) | Step::Write(..) => false,
+    };
+    if !may_tell || controller.metadata_of(&key.object).is_none() {
         return;
     }
     let Some(state) = controller.keys.get_mut(&key.object) else { return };

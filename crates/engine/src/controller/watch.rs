@@ -22,6 +22,8 @@ pub(super) enum About {
     Children(ObjectKind, Claim),
     /// Whom they name.
     Related(ParentReference),
+    /// Themselves.
+    Nobody,
 }
 
 /// One watch of a controller.
@@ -109,11 +111,13 @@ impl Watch {
 
     /// Returns whom an object is about.
     fn references(&self, key: &Key, item: &Item) -> Vec<Reference> {
-        let metadata = Metadata::of(item);
         match &self.about {
-            About::Children(parent, claim) if claim.includes(&metadata) => metadata.parent(parent),
-            About::Children(..) => Vec::new(),
-            About::Related(reference) => metadata.related_to(key, reference),
+            About::Children(parent, claim) => {
+                let metadata = Metadata::of(item);
+                if claim.includes(&metadata) { metadata.parent(parent) } else { Vec::new() }
+            }
+            About::Related(reference) => Metadata::of(item).related_to(key, reference),
+            About::Nobody => Vec::new(),
         }
     }
 
@@ -121,7 +125,7 @@ impl Watch {
     pub(super) fn claim(&self) -> Option<&Claim> {
         match &self.about {
             About::Children(_, claim) => Some(claim),
-            About::Related(_) => None,
+            About::Related(_) | About::Nobody => None,
         }
     }
 
@@ -129,7 +133,7 @@ impl Watch {
     pub(super) fn share(&mut self, others: BTreeSet<Arc<str>>) -> Vec<Concern> {
         let is_news = match &mut self.about {
             About::Children(_, claim) => claim.share(others),
-            About::Related(_) => false,
+            About::Related(_) | About::Nobody => false,
         };
         if !is_news {
             return Vec::new();

@@ -1,5 +1,6 @@
 //! The objects that one watch with one filter knows, shared by everybody who reads them.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::hook::spec::WatchEvent;
 pub type Objects = Vec<(Key, Arc<Item>)>;
 
 /// Where an object is. Snapshots are sorted by it: namespace first, then name, as bytes.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Key {
     /// The namespace, or empty.
     pub namespace: Arc<str>,
@@ -24,6 +25,33 @@ impl Key {
     /// Returns the key of an object; `namespace` is empty for objects that are in none.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// Returns the same key, which shares its namespace with `other` if both are in one. Such keys are compared sooner.
+    #[must_use]
+    pub fn beside(self, other: &Self) -> Self {
+        if self.namespace == other.namespace {
+            Self { namespace: Arc::clone(&other.namespace), ..self }
+        } else {
+            self
+        }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let namespaces = if Arc::ptr_eq(&self.namespace, &other.namespace) {
+            Ordering::Equal
+        } else {
+            self.namespace.cmp(&other.namespace)
+        };
+        namespaces.then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -233,6 +261,19 @@ mod tests {
 
     fn filtered(object: &str, result: &str) -> Arc<Item> {
         Arc::new(Item::filtered(Some(object.as_bytes().into()), result.as_bytes().into()))
+    }
+
+    #[test]
+    fn keys_are_sorted_alike_whether_they_share_a_namespace_or_not() {
+        let keys = [("", "b"), ("a", ""), ("a", "b"), ("a", "c"), ("ab", "a")]
+            .map(|(namespace, name)| Key::new(namespace, name));
+        let shared: Vec<Key> = keys.iter().map(|key| key.clone().beside(&keys[1])).collect();
+        assert!(Arc::ptr_eq(&shared[3].namespace, &keys[1].namespace));
+        for (place, one) in shared.iter().enumerate() {
+            for (other_place, other) in keys.iter().enumerate() {
+                assert_eq!((one.cmp(other), one == other), (place.cmp(&other_place), place == other_place));
+            }
+        }
     }
 
     fn told(changes: &[Change]) -> Vec<String> {
