@@ -217,8 +217,14 @@ impl<'a> Running<'a> {
             Action::Config(config) => self.configure(config).await?,
             Action::Delete(references) => refused = self.objects.delete(references).await?,
             Action::Reconcile(object) => {
-                self.case.selection.controls(object)?;
+                let kind = self.case.selection.controlled(object)?;
+                let before = self.objects.state(object).await?;
                 self.objects.apply(std::slice::from_ref(object)).await?;
+                let state = self.objects.state(object).await?;
+                // No watch tells of what is as it was.
+                if let Some((key, _)) = state.filter(|state| before.as_ref() == Some(state)) {
+                    self.inbox.event(Event::KeyRequested { kind, key }).await;
+                }
             }
             Action::Schedule(name) => self.fire(&self.case.selection.crontab(name)?).await?,
         }

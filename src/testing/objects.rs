@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::snapshot::Key;
 use http::Request;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
@@ -117,6 +118,15 @@ impl Objects {
             }
         }
         Ok(refused)
+    }
+
+    /// Returns where an object is that is to be applied, and its version; nothing if there is none.
+    pub(super) async fn state(&self, object: &Value) -> Result<Option<(Key, String)>, String> {
+        let (name, resource) = (text(object, "/metadata/name"), self.resource(object).await?);
+        let namespace = namespace(object, "/metadata/namespace", &resource).unwrap_or_default();
+        let found = self.find(object, name, namespace).await?;
+        let version = |found: Value| text(&found, "/metadata/resourceVersion").to_owned();
+        Ok(found.map(|found| (Key::new(namespace, name), version(found))))
     }
 
     /// Returns the object of a reference. Without a namespace it may also be where

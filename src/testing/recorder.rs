@@ -264,6 +264,7 @@ impl Recording {
             | Event::CronFired { .. }
             | Event::RepositoryKindsServed
             | Event::SourceKindsServed
+            | Event::KeyRequested { .. }
             | Event::KindAppeared { .. }
             | Event::KindIsClusterWide { .. }
             | Event::NamespaceListed { .. }

@@ -70,8 +70,9 @@ impl Selection {
             .ok_or_else(|| unknown("schedule", name, bindings().map(|binding| binding.name.as_str())))
     }
 
-    /// Checks that an object is one of a controller that runs in this test: otherwise the step would test nothing.
-    pub(super) fn controls(&self, object: &Value) -> Result<(), String> {
+    /// Returns the kind of an object that is one of a controller that runs in this test: with another one the step would test
+    /// nothing.
+    pub(super) fn controlled(&self, object: &Value) -> Result<ObjectKind, String> {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let kind = ObjectKind { api_version: text("apiVersion"), kind: text("kind") };
         let kinds: BTreeSet<String> = hooks(&self.catalog)
@@ -80,7 +81,7 @@ impl Selection {
             .collect();
         let name = kind.to_string();
         if kinds.contains(&name) {
-            return Ok(());
+            return Ok(kind);
         }
         let unknown = unknown("controller of kind", &name, kinds.iter().map(String::as_str));
         Err(format!("{unknown} (the key apply writes any object)"))

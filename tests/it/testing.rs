@@ -478,6 +478,36 @@ fn slip_04_each_cluster_of_a_test_has_a_token_of_its_own() {
 }
 
 #[test]
+fn a_step_that_reconciles_an_object_as_it_is_runs_its_key_once_more() {
+    const CONTROLLER: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  echo '{"configVersion": "v1", "reconcile": [{"name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "labelSelector": {"matchLabels": {"own": "yes"}},
+    "children": [{"apiVersion": "v1", "kind": "Secret"}]}]}'
+  exit 0
+fi
+jq '.[0] | {children: [{apiVersion: "v1", kind: "Secret", metadata: {name: "a", namespace: "web"}, stringData: {seen: "\(.children.Secret | length)"}}]}' \
+  "$BINDING_CONTEXT_PATH" > "$RECONCILE_RESULT_PATH"
+"#;
+    let world = Fixture::new();
+    world.write("modules/010-web/hooks/maps.sh", CONTROLLER);
+    let test = |seen: &str| {
+        let step = "  - reconcile: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web, labels: {own: 'yes'}}}\n";
+        let expect = format!(
+            "    expect: {{runs: [maps Reconcile web/a], children: [{{kind: Secret, metadata: {{name: a}}, stringData: {{seen: '{seen}'}}}}]}}\n"
+        );
+        world.write(
+            "modules/010-web/hooks/maps.test.yaml",
+            &format!("tests:\n- run: maps\n  steps:\n{step}{step}{step}{expect}"),
+        );
+        world.test(&["modules/010-web/hooks/maps.test.yaml"])
+    };
+    let (code, printed) = test("1");
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = test("2");
+    assert!(code != 0 && printed.contains("seen"), "{printed}");
+}
+
+#[test]
 fn a_step_that_reconciles_the_object_of_no_controller_is_an_error() {
     const CONTROLLER: &str = r#"#!/usr/bin/env bash
 if [[ "${1:-}" == "--config" ]]; then

@@ -248,6 +248,7 @@ impl Engine {
             Event::IndexFetched { run, outcome } => repositories.index_fetched(run, outcome),
             Event::InstancesKept { run, outcome } => broker.kept(sources, lower.cx, run, outcome),
             Event::InstancesRead { run, outcome } => broker.read(lower.cx, run, outcome),
+            Event::KeyRequested { kind, key } => controllers.requested(lower.cx, &kind, &key),
             Event::KindAppeared { monitor } if controllers.owns(monitor) => {
                 controllers.kind_appeared(monitor);
             }

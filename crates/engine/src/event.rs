@@ -17,7 +17,7 @@ use crate::config_object::{ConfigObject, ConfigText};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
-use crate::hook::reconcile::ReconcileResult;
+use crate::hook::reconcile::{ObjectKind, ReconcileResult};
 use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::lease::LeaseRecord;
@@ -165,6 +165,13 @@ pub enum Event {
         run: RunId,
         /// What was kept, or what is wrong with the repository. A failure is one of the API server or of ourselves.
         outcome: Result<Result<FetchedIndex, String>, Failure>,
+    },
+    /// The work on an object of controllers is asked for, whether it changed or not.
+    KeyRequested {
+        /// The kind of the object.
+        kind: ObjectKind,
+        /// Where it is.
+        key: Key,
     },
     /// The kind of a monitor exists (again).
     KindAppeared {

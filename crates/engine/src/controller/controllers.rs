@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::effect::Effect;
 use crate::event::{HookOutput, Usage};
 use crate::failure::Failure;
+use crate::hook::reconcile::ObjectKind;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::module::{Lower, Modules};
 use crate::name::{MonitorId, QueueName, RunId, Scope};
@@ -108,6 +109,18 @@ impl Controllers {
         *items = others;
         for (monitor, item) in ours {
             self.observe(cx, monitor, |controller, role| controller.changed(role, key, is_gone, item));
+        }
+    }
+
+    /// Handles that the work on an object is asked for, whether it changed or not.
+    pub(crate) fn requested(&mut self, cx: &mut Context, kind: &ObjectKind, object: &Key) {
+        for (id, controller) in &self.all {
+            let is_meant =
+                !controller.is_retired && controller.kind == *kind && controller.keys.contains_key(object);
+            if is_meant && let Some(work) = self.queues.get_mut(&controller.queue) {
+                let key = ReconcileKey { controller: Arc::clone(id), object: object.clone() };
+                work.request(cx, &key, &Cause::outside("request"));
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! What wakes objects whose controller is a hook, and when their hook runs then.
 
+use engine::Event;
+use engine::hook::reconcile::ObjectKind;
 use engine::snapshot::Key;
 use serde_json::{Value, json};
 
@@ -52,6 +54,28 @@ fn what_an_object_names_wakes_it_and_is_shown_to_it() {
     plane.delete("Site", &Key::new("ns", "a"));
     plane.run_for(10);
     assert_eq!(put(&mut plane, ("ns", "x"), 3), [""; 0]);
+}
+
+#[test]
+fn an_object_that_is_asked_for_is_looked_at_whether_it_changed_or_not() {
+    const SITE: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, children: [{apiVersion: v1, kind: ConfigMap}]}]";
+    let mut plane = ControlPlane::new(&files().global_hook("site.sh", SITE), sites);
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    site(&mut plane, "b", json!({"maps": ["y"]}));
+    plane.run_for(10);
+    let ask = |plane: &mut ControlPlane, version: &str, name: &str| -> Vec<String> {
+        let kind = ObjectKind { api_version: version.to_owned(), kind: "Site".to_owned() };
+        plane.send(Event::KeyRequested { kind, key: Key::new("ns", name) });
+        plane.run_for(10).into_iter().filter(|line| line.starts_with("Reconcile")).collect()
+    };
+    assert_eq!(ask(&mut plane, "example.com/v1", "a"), ["Reconcile ns/a"]);
+    assert_eq!(ask(&mut plane, "example.com/v1", "c"), [""; 0]);
+    assert_eq!(ask(&mut plane, "example.com/v2", "a"), [""; 0]);
+    // Who is off looks after nothing.
+    plane.reload(&files());
+    assert_eq!(ask(&mut plane, "example.com/v1", "a"), [""; 0]);
+    assert!(!plane.has_work() && plane.failures == 0);
 }
 
 #[test]

@@ -30,7 +30,7 @@ macro_rules! variants {
 
 variants! { EVENTS, event_name, Event:
     Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, BundlesRestored, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, CommandAbandoned, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KindAppeared, KindIsClusterWide, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
+    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KeyRequested, KindAppeared, KindIsClusterWide, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
     ReleaseTested, ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateKept, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,

@@ -1268,6 +1268,7 @@ fn shown_event(event: &Event) -> String {
         Event::CrdsEnsured { run, outcome } => format!("CRDs {run} {}", end(outcome)),
         Event::CronFired { line } => format!("cron {line}"),
         Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
+        Event::KeyRequested { kind, key } => format!("{kind} {key} is asked for"),
         Event::KindAppeared { monitor } => format!("kind of {monitor} appeared"),
         Event::KindIsClusterWide { monitor } => format!("kind of {monitor} is cluster-wide"),
         Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
