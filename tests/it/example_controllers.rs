@@ -128,6 +128,7 @@ lives! {
     what_is_wrong_with_a_hosted_cluster_is_said_on_it = "what is wrong",
     of_two_clusters_with_one_infra_id_the_later_waits = "one infraID",
     of_two_clusters_with_one_namespace_the_later_waits = "one namespace of a control plane",
+    a_cluster_whose_namespace_is_somebody_elses_waits_until_that_is_gone = "whose namespace is somebody",
     a_namespace_that_somebody_deletes_comes_back = "a namespace that somebody deletes",
     a_cluster_may_be_deleted_in_the_middle_of_its_creation = "in the middle of its creation",
     fewer_than_no_machines_are_refused_and_a_pool_waits_for_its_cluster = "fewer than no machines",

@@ -85,6 +85,15 @@ async fn as_the_account(world: &World, manifests: &[Value], seen: &Arc<Mutex<Vec
     connect_in_process(service, SPACE)
 }
 
+/// Returns the namespace of the control plane of a cluster, as it is when that was there before.
+fn namespace_of(cluster: &str) -> Value {
+    json!({"metadata": {
+        "name": format!("clusters-{cluster}"),
+        "labels": {"hypershift.openshift.io/hosted-control-plane": "true"},
+        "annotations": {"addon-operator.io/owned-by": format!("HostedCluster.hypershift.openshift.io/clusters/{cluster}")},
+    }})
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_role_of_the_chart_is_what_hosted_clusters_need_and_no_more() {
     let world = World::new().await;
@@ -108,7 +117,7 @@ async fn the_role_of_the_chart_is_what_hosted_clusters_need_and_no_more() {
     // A wrong one, so that there is an Event.
     let held = json!({"metadata": {"name": "control-plane-operator", "namespace": "clusters-other"}, "spec": {
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}});
-    world.post("/api/v1/namespaces", json!({"metadata": {"name": "clusters-other"}})).await;
+    world.post("/api/v1/namespaces", namespace_of("other")).await;
     world.post("/apis/apps/v1/namespaces/clusters-other/deployments", held).await;
     world.create("other", json!({})).await;
     let is_told = |events: &Value| {
@@ -160,7 +169,9 @@ async fn what_a_copied_secret_holds_is_in_no_condition_event_or_picture() {
     });
     world.post("/api/v1/namespaces/clusters/secrets", secret).await;
     // Somebody else has an object with the name of a copy: the copy is refused.
-    world.post("/api/v1/namespaces", json!({"metadata": {"name": "clusters-demo"}})).await;
+    world.post("/api/v1/namespaces", namespace_of("demo")).await;
+    let taken = "/api/v1/namespaces/clusters-demo/secrets";
+    world.post(taken, json!({"metadata": {"name": "pull-secret", "namespace": "clusters-demo"}})).await;
     world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
     let events: Api<Event> = Api::all(world.cluster.client());
     let begun = Instant::now();
@@ -175,7 +186,7 @@ async fn what_a_copied_secret_holds_is_in_no_condition_event_or_picture() {
         assert!(begun.elapsed() < DEADLINE);
         pause().await;
     }
-    world.delete("/api/v1/namespaces/clusters-demo").await;
+    world.delete(&format!("{taken}/pull-secret")).await;
     world.ready("demo").await;
     let copy =
         get(&world.cluster.server, "/api/v1/namespaces/clusters-demo/secrets/pull-secret").await.unwrap();

@@ -17,16 +17,27 @@ kubernetes:
   keepFullObjectsInMemory: false
   group: infra-ids
   queue: infra-ids
+# The namespaces of control planes have this label, and are none of other people.
+- name: namespaces
+  apiVersion: v1
+  kind: Namespace
+  labelSelector: {matchExpressions: [{key: hypershift.openshift.io/hosted-control-plane, operator: DoesNotExist}]}
+  jqFilter: '{name: .metadata.name, owner: .metadata.annotations["addon-operator.io/owned-by"]}'
+  keepFullObjectsInMemory: false
+  group: infra-ids
+  queue: infra-ids
 CONFIG
 }
 
 __on_group::infra-ids() {
   patch::jq 'def notes($annotations): (.name | split("/")) as [$namespace, $name] | {operation: "MergePatch", ignoreMissingObject: true,
       apiVersion: "hypershift.openshift.io/v1alpha1", kind: "HostedCluster", $namespace, $name, mergePatch: {metadata: {$annotations}}};
-    [.snapshots.clusters[].filterResult]
-    # Who has a namespace keeps it; names with dots and dashes may make the same. This comes first: a cluster waits for its infraID.
+    [.snapshots.namespaces[].filterResult] as $namespaces | [.snapshots.clusters[].filterResult]
+    # Who has a namespace keeps it, also if that is no cluster; names with dots and dashes may make the same.
+    # This comes first: a cluster waits for its infraID.
     | (group_by(.name | gsub("[/.]"; "-"))[] | min_by([(.there | not), .created, .name]) as $holder
-      | .[] | (if .name == $holder.name then null else $holder.name end) as $by
+      | any($namespaces[]; .name == ($holder.name | gsub("[/.]"; "-")) and .owner != "HostedCluster.hypershift.openshift.io/\($holder.name)") as $is_foreign
+      | .[] | (if .name != $holder.name then "HostedCluster \($holder.name)" elif $is_foreign then "somebody else" else null end) as $by
       | select(.taken != $by) | notes({"hypershift.openshift.io/namespace-taken-by": $by})),
     # So with an infraID.
     (map(select(.id)) | group_by(.id)[] | (first(.[] | select(.given == "\(.id) \(.name)")) // min_by([.created, .name])) as $holder

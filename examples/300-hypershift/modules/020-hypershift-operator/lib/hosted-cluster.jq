@@ -17,7 +17,7 @@ $object.spec as $spec | $object.status as $status | $object.metadata.name as $na
 | ($cluster.status | .controlPlaneReady == true and .infrastructureReady == true) as $ready | ($ready and $plane.version == $release.version) as $rolled_out
 | (if ($space | length) > 63 then ["NameTooLong", "\($space) has more than 63 characters"]
    elif $pause == null then ["UnknownTime", "pausedUntil \($spec.pausedUntil) is neither \"true\" nor a time such as 2030-01-31T00:00:00Z"]
-   elif $taken then ["NamespaceInUse", "\($space) belongs to HostedCluster \($taken)"]
+   elif $taken then ["NamespaceInUse", "\($space) belongs to \($taken)"]
    elif $release == null then ["UnknownRelease", "\($spec.release.image) is not in global.hypershift.releases"]
    elif $spec.infraID and $given == $infra and $holder != "\($home)/\($name)" then ["InfraIDInUse", "\($infra) belongs to HostedCluster \($holder)"]
    elif $missing != [] then ["MissingSecret", "Secret \($missing[0]) is not in \($home)"] else null end) as $wrong |
