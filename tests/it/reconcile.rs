@@ -125,6 +125,26 @@ impl World {
         }
     }
 
+    async fn told_by_runs(&self, wanted: &[&str]) {
+        let begun = std::time::Instant::now();
+        while self.runs() != wanted {
+            assert!(begun.elapsed() < crate::support::DEADLINE, "{:?}", self.runs());
+            pause().await;
+        }
+    }
+
+    async fn queue_until(&self, fits: impl Fn(&str) -> bool) {
+        let begun = std::time::Instant::now();
+        loop {
+            let queue = self.queue().await;
+            if fits(&queue) {
+                return;
+            }
+            assert!(begun.elapsed() < crate::support::DEADLINE, "{queue}");
+            pause().await;
+        }
+    }
+
     fn runs(&self) -> Vec<String> {
         let runs = std::fs::read_to_string(self.cluster.path("runs")).unwrap_or_default();
         runs.lines().map(str::to_owned).collect()
@@ -433,6 +453,21 @@ async fn what_can_not_be_done_is_told_on_the_object_and_in_metrics_and_holds_up_
 }
 
 #[test]
+fn of_objects_of_selected_names_what_is_wrong_with_a_result_is_in_the_log() {
+    let world = Workspace::new();
+    let spaces = r#""reconcile": [{"name": "spaces", "apiVersion": "v1", "kind": "Namespace", "nameSelector": {"matchNames": ["default"]}}]"#;
+    world.write("global-hooks/spaces.sh", &hook(spaces, "echo no > \"$RECONCILE_RESULT_PATH\""));
+    let mut running = world.dev(&[]);
+    let port = running.port();
+    let line = running.wait("it is no JSON");
+    assert!(line.contains("global/spaces.sh") && line.contains("Namespace default"), "{line}");
+    let metrics = http_get(&port, "/metrics");
+    let keys = metrics.lines().find(|line| line.starts_with("addon_operator_reconcile_keys{"));
+    assert!(keys.is_some_and(|line| line.ends_with("} 1")), "{keys:?}");
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
 fn two_global_hooks_with_one_finalizer_refuse_the_start() {
     let world = Workspace::new();
     let site = |name: &str| {
@@ -449,4 +484,68 @@ fn two_global_hooks_with_one_finalizer_refuse_the_start() {
     world.write("global-hooks/b.sh", &hook(&site("two").replace("com/site", "com/other"), "true"));
     let (code, text) = world.ask(&["dev", "--once", "--state-dir", "state", "--prometheus-listen-port", "0"]);
     assert_eq!(code, 0, "{text}");
+}
+
+/// A controller in this queue whose first run waits until somebody opens the gate.
+fn gated(queue: &str) -> String {
+    let config = format!(
+        r#"{{"configVersion": "v1", "reconcile": [{{"name": "website", "apiVersion": "example.com/v1", "kind": "Website", "queue": "{queue}",
+    "finalizer": "example.com/website", "children": [{{"apiVersion": "v1", "kind": "ConfigMap"}}]}}]}}"#
+    );
+    let head = format!(
+        "#!/usr/bin/env bash\nif [[ \"${{1:-}}\" == --config ]]; then\n  echo '{config}'\n  exit 0\nfi\n"
+    );
+    head + r#"
+echo begin >> "$WORLD/runs"
+[[ -p "$WORLD/gate" ]] && read -r < "$WORLD/gate"
+jq -c '.[0] | if .type == "Finalize" then {finalized: true}
+  else {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: (.object.metadata | {name, namespace}), data: .object.spec}]} end' "$BINDING_CONTEXT_PATH" > "$RECONCILE_RESULT_PATH"
+echo end >> "$WORLD/runs"
+"#
+}
+
+/// Changes the files of a controller while its hook runs for a Website. Nothing may run for that twice at once, nothing may be left.
+async fn change_while_it_runs(change: impl Fn(&Cluster)) {
+    let cluster = Cluster::new().await;
+    cluster.write("global-hooks/websites.sh", &gated("first"));
+    let gate = cluster.path("gate");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::RWXU).unwrap();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    ok(&cluster.server, Method::POST, path, &crd()).await;
+    let operator = cluster.start(&[]).await;
+    let world = World { cluster, operator };
+    world.create("slow", json!({"text": "Hello"})).await;
+    world.told_by_runs(&["begin"]).await;
+    change(&world.cluster);
+    // What is asked for with the new files is another task, which waits.
+    world.queue_until(|queue| queue.matches("ReconcileRun:").count() == 2).await;
+    assert_eq!(world.runs(), ["begin"]);
+    // Its hook waits there, so it opens at once; who comes later finds none.
+    let opened = std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
+    std::fs::remove_file(&gate).unwrap();
+    drop(opened);
+    world.settled(&object("configmaps", "slow"), |map| map["data"]["text"] == "Hello").await;
+    ok(&world.cluster.server, Method::DELETE, &format!("{SITES}/slow"), &Value::Null).await;
+    world.settled(&format!("{SITES}/slow"), Value::is_null).await;
+    world.queue_until(|queue| !queue.contains("Website ops/slow")).await;
+    let runs = world.runs();
+    let is_alone = |pair: &[String]| pair == ["begin", "end"];
+    assert!(runs.len() >= 6 && runs.chunks(2).all(is_alone), "{runs:?}");
+    let told = get(&world.cluster.server, "/api/v1/namespaces/ops/events").await.unwrap();
+    assert!(!told.to_string().contains("Reconcile"), "{told:#}");
+    world.operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_gets_another_name_while_a_key_of_it_runs_lets_that_run_end() {
+    change_while_it_runs(|cluster| cluster.write("global-hooks/websites.sh", &gated("second"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_gets_another_file_while_a_key_of_it_runs_lets_that_run_end() {
+    change_while_it_runs(|cluster| {
+        let path = |name: &str| cluster.path("global-hooks").join(name);
+        std::fs::rename(path("websites.sh"), path("again.sh")).unwrap();
+    })
+    .await;
 }
