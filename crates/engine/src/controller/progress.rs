@@ -49,6 +49,11 @@ impl Controller {
         Go::Stop(Pass::Idle, Step::Rest(Rest { reason, after, is_end: true }))
     }
 
+    /// Returns whether a key waits for the end of children.
+    pub(super) fn is_pruning(&self, key: &Key) -> bool {
+        self.keys.get(key).is_some_and(|state| matches!(state.pass, Pass::Pruning(..)))
+    }
+
     /// Returns the wait of a key whose hook asks for something else each time; `None` if it may run now.
     pub(super) fn slowed(&mut self, config: &Config, now: Time, task: TaskId, key: &Key) -> Option<Go> {
         let generation = self.metadata_of(key)?.generation;

@@ -7,7 +7,7 @@ use super::claim::Claim;
 use super::finalizer_record::Peers;
 use super::identity::ControllerId;
 use super::index::{Index, Reference};
-use super::key_state::{KeyState, Pass};
+use super::key_state::KeyState;
 use super::observed::{Metadata, checksum, named_by, value};
 use super::plan::Parent;
 use super::remark::OVERDUE;
@@ -493,10 +493,5 @@ impl Controller {
             children: self.children.iter().map(|watch| kind(watch, &references)).collect(),
             related: related.collect(),
         })
-    }
-
-    /// Returns whether a key waits for the end of children.
-    pub(super) fn is_pruning(&self, key: &Key) -> bool {
-        self.keys.get(key).is_some_and(|state| matches!(state.pass, Pass::Pruning(..)))
     }
 }
