@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::support::charts::{MAPS, World, alpha, beta, chart};
-use crate::support::kills::{Moment, killed, lives};
-use crate::support::repository::Reply;
+use crate::support::kills::{Beginning, Moment, killed, lives};
+use crate::support::repository::{Reply, Repository};
 use crate::support::server::{self, get};
 
 /// How many writes, or reads, a part of a life takes at most.
 const AT_MOST: usize = 200;
+
+/// The moments around a write.
+const WRITES: [Moment; 2] = [Moment::Before, Moment::After];
 
 /// What the operator is at when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,10 +140,10 @@ async fn maps(world: &World, place: &str) -> Vec<String> {
     world.maps().await
 }
 
-/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write, and the maps.
-async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>) {
-    let place = format!("{work:?}, killed {moment:?} request {number}");
-    let world = World::new().await;
+/// Writes the module and returns the cluster as it is when `work` begins.
+async fn beginning(work: Work) -> Beginning {
+    let world = World::on(Beginning::cluster().await, Repository::tls(&["localhost"]).await);
+    world.install_kinds().await;
     let chart = format!("chart: {{repository: corp, name: alpha, {}}}", work.constraint());
     world.cluster.write("modules/040-cache/module.yaml", &format!("{chart}\nvaluesLayout: root\n"));
     world.cluster.write("modules/values.yaml", "cacheEnabled: true\n");
@@ -160,6 +163,14 @@ async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>
         operator.stop().await;
     }
     begin(&world, work).await;
+    Beginning::of(world.cluster, world.repository).await
+}
+
+/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write, and the maps.
+async fn struck(beginning: &Beginning, work: Work, (number, moment): (usize, Moment)) -> (bool, Vec<String>) {
+    let place = format!("{work:?}, killed {moment:?} request {number}");
+    let (cluster, repository) = beginning.again();
+    let world = World::on(cluster, repository);
     let at = (number, moment);
     let struck = killed(&world.cluster, &world.options(), at, async || done(&world, work).await).await;
     let operator = world.start().await;
@@ -171,34 +182,37 @@ async fn struck(work: Work, moment: Moment, number: usize) -> (bool, Vec<String>
     (struck, maps(&world, &place).await)
 }
 
-/// Kills the operator at each write that the work takes, each in a life of its own.
-async fn struck_everywhere(work: Work, moment: Moment) {
-    let (_, expected) = struck(work, moment, AT_MOST * 10).await;
-    let writes = lives(async |turn| {
-        let number = turn + 1;
-        assert!(number < AT_MOST, "{work:?} takes more requests than expected");
-        let (is_struck, maps) = struck(work, moment, number).await;
-        assert_eq!(maps, expected, "{work:?}, killed {moment:?} request {number}");
-        is_struck
-    })
-    .await;
-    assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
+/// Kills the operator at each of these requests that the work takes, each in a life of its own.
+async fn struck_everywhere(work: Work, moments: &[Moment]) {
+    let beginning = beginning(work).await;
+    let (_, expected) = struck(&beginning, work, (AT_MOST * 10, Moment::Before)).await;
+    for moment in moments {
+        let requests = lives(async |turn| {
+            let number = turn + 1;
+            assert!(number < AT_MOST, "{work:?} takes more requests than expected");
+            let (is_struck, maps) = struck(&beginning, work, (number, *moment)).await;
+            assert_eq!(maps, expected, "{work:?}, killed {moment:?} request {number}");
+            is_struck
+        })
+        .await;
+        assert!(requests >= 3, "{work:?}, {moment:?}: only {requests} requests were hit");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_a_chart_with_dependencies_changes_no_end() {
-    struck_everywhere(Work::Add, Moment::Before).await;
-    struck_everywhere(Work::Add, Moment::After).await;
+    struck_everywhere(Work::Add, &WRITES).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_read_of_a_chart_with_dependencies_changes_no_end() {
-    struck_everywhere(Work::Add, Moment::Reading).await;
+    struck_everywhere(Work::Add, &[Moment::Reading]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_request_to_the_repository_changes_no_end() {
-    let (_, expected) = struck(Work::Add, Moment::Before, AT_MOST * 10).await;
+    let beginning = beginning(Work::Add).await;
+    let (_, expected) = struck(&beginning, Work::Add, (AT_MOST * 10, Moment::Before)).await;
     for (path, others) in [("/index.yaml", 0), ("/alpha-0.1.0.tgz", 2), ("/beta-0.1.0.tgz", 2)] {
         let world = World::new().await;
         let chart = format!("chart: {{repository: corp, name: alpha, {}}}", Work::Add.constraint());
@@ -226,18 +240,15 @@ async fn a_kill_at_any_request_to_the_repository_changes_no_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_an_upgrade_changes_no_end() {
-    struck_everywhere(Work::Upgrade, Moment::Before).await;
-    struck_everywhere(Work::Upgrade, Moment::After).await;
+    struck_everywhere(Work::Upgrade, &WRITES).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_on_the_way_back_to_a_version_changes_no_end() {
-    struck_everywhere(Work::GoBack, Moment::Before).await;
-    struck_everywhere(Work::GoBack, Moment::After).await;
+    struck_everywhere(Work::GoBack, &WRITES).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_a_replaced_archive_changes_no_end() {
-    struck_everywhere(Work::Replace, Moment::Before).await;
-    struck_everywhere(Work::Replace, Moment::After).await;
+    struck_everywhere(Work::Replace, &WRITES).await;
 }

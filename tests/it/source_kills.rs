@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::module_sources::{SOURCES, World, phase, state};
 use crate::support::DEADLINE;
-use crate::support::kills::{Moment, killed, lives};
+use crate::support::kills::{Beginning, Moment, killed, lives};
 use crate::support::pause::pause;
-use crate::support::repository::Packed;
+use crate::support::repository::{Packed, Repository};
 use crate::support::server::{get, ok};
 
 /// How many writes a part of a life takes at most.
@@ -93,10 +93,10 @@ async fn secrets(world: &World) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write.
-async fn struck(work: Work, moment: Moment, number: usize) -> bool {
-    let place = format!("{work:?}, killed {moment:?} write {number}");
-    let world = World::new().await;
+/// Returns the cluster as it is when `work` begins, and the identity of the module's object there.
+async fn beginning(work: Work) -> (Beginning, Value) {
+    let world = World::on(Beginning::cluster().await, Repository::tls(&["localhost"]).await);
+    world.install_kinds().await;
     world.repository.publish(&[("web", "1.0.0", web("one"))]);
     world.enable("web", true).await;
     let mut uid = Value::Null;
@@ -123,6 +123,18 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
             ok(&world.cluster.server, Method::DELETE, &path, &Value::Null).await;
         }
     }
+    (Beginning::of(world.cluster, world.repository).await, uid)
+}
+
+/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write.
+async fn struck(
+    (beginning, uid): &(Beginning, Value),
+    work: Work,
+    (number, moment): (usize, Moment),
+) -> bool {
+    let place = format!("{work:?}, killed {moment:?} write {number}");
+    let (cluster, repository) = beginning.again();
+    let world = World::on(cluster, repository);
     let at = (number, moment);
     let struck = killed(&world.cluster, &options(&world), at, async || done(&world, work).await).await;
     let (operator, begun) = (world.cluster.start(&options(&world)).await, Instant::now());
@@ -150,41 +162,40 @@ async fn struck(work: Work, moment: Moment, number: usize) -> bool {
         return struck;
     }
     let map = get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/web").await.unwrap();
-    assert!(uid.is_null() || map["metadata"]["uid"] == uid, "{place}: the object was made anew");
+    assert!(uid.is_null() || map["metadata"]["uid"] == *uid, "{place}: the object was made anew");
     struck
 }
 
-/// Kills the operator at each write that the work takes, each in a life of its own.
-async fn struck_everywhere(work: Work, moment: Moment) {
-    let writes = lives(async |turn| {
-        let number = turn + 1;
-        assert!(number < AT_MOST, "{work:?} takes more writes than expected");
-        struck(work, moment, number).await
-    })
-    .await;
-    assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
+/// Kills the operator before and after each write that the work takes, each in a life of its own.
+async fn struck_everywhere(work: Work) {
+    let beginning = beginning(work).await;
+    for moment in [Moment::Before, Moment::After] {
+        let writes = lives(async |turn| {
+            let number = turn + 1;
+            assert!(number < AT_MOST, "{work:?} takes more writes than expected");
+            struck(&beginning, work, (number, moment)).await
+        })
+        .await;
+        assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_an_addition_changes_no_end() {
-    struck_everywhere(Work::Add, Moment::Before).await;
-    struck_everywhere(Work::Add, Moment::After).await;
+    struck_everywhere(Work::Add).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_an_update_changes_no_end() {
-    struck_everywhere(Work::Update, Moment::Before).await;
-    struck_everywhere(Work::Update, Moment::After).await;
+    struck_everywhere(Work::Update).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_a_version_that_goes_back_changes_no_end() {
-    struck_everywhere(Work::Rollback, Moment::Before).await;
-    struck_everywhere(Work::Rollback, Moment::After).await;
+    struck_everywhere(Work::Rollback).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_at_any_write_of_a_deletion_changes_no_end() {
-    struck_everywhere(Work::Delete, Moment::Before).await;
-    struck_everywhere(Work::Delete, Moment::After).await;
+    struck_everywhere(Work::Delete).await;
 }

@@ -58,8 +58,10 @@ impl World {
     }
 
     pub(crate) async fn without_kinds() -> Self {
-        let cluster = Cluster::new().await;
-        let repository = Repository::tls(&["localhost"]).await;
+        Self::on(Cluster::new().await, Repository::tls(&["localhost"]).await)
+    }
+
+    pub(crate) fn on(cluster: Cluster, repository: Repository) -> Self {
         let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
         Self { cluster, repository, authority }
     }

@@ -48,11 +48,16 @@ pub(crate) struct Operator {
 
 impl Cluster {
     pub(crate) async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let server = ApiServer::builder().impersonation().build().unwrap();
+        Self::on(tempfile::tempdir().unwrap(), server).await
+    }
+
+    /// Makes what an operator needs in an empty directory and on an empty server.
+    pub(crate) async fn on(dir: TempDir, server: ApiServer) -> Self {
         for name in ["modules", "global-hooks"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let cluster = Self { dir, server: ApiServer::builder().impersonation().build().unwrap() };
+        let cluster = Self { dir, server };
         let namespaces: Api<Namespace> = Api::all(cluster.client());
         namespaces
             .create(

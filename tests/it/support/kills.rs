@@ -1,5 +1,6 @@
-//! An operator that is killed before or after one of its writes.
+//! An operator that is killed before or after one of its writes, and what it finds.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,11 +8,13 @@ use addon_operator::app;
 use addon_operator::cluster::connect_in_process;
 use http::{Method, Request};
 use kube::client::Body;
+use tempfile::TempDir;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use super::DEADLINE;
 use super::in_process::Cluster;
+use super::repository::Repository;
+use super::{ApiServer, DEADLINE};
 
 /// How many lives are lived side by side: most of a life is spent waiting.
 const LANES: usize = 4;
@@ -25,6 +28,44 @@ pub(crate) enum Moment {
     After,
     /// Before it sends a request that reads; such requests are counted then.
     Reading,
+}
+
+/// A cluster and its files as they are when some work begins. Lives begin there again and again, and what was before is lived once.
+///
+/// They share the repository, which says the same to all of them.
+pub(crate) struct Beginning {
+    dir: TempDir,
+    repository: Repository,
+}
+
+impl Beginning {
+    /// Returns a new cluster that [`Self::of`] can be called with.
+    pub(crate) async fn cluster() -> Cluster {
+        let dir = tempfile::tempdir().unwrap();
+        let server = server(&dir);
+        Cluster::on(dir, server).await
+    }
+
+    /// Ends a cluster on which no operator runs.
+    pub(crate) async fn of(cluster: Cluster, repository: Repository) -> Self {
+        cluster.server.shutdown().await.unwrap();
+        Self { dir: cluster.dir, repository }
+    }
+
+    /// Returns a cluster of its own that is as this one was, and the repository.
+    pub(crate) fn again(&self) -> (Cluster, Repository) {
+        let copy = tempfile::tempdir().unwrap();
+        // With links and modes as they are.
+        let copied = Command::new("cp").arg("-a").arg(self.dir.path().join(".")).arg(copy.path()).status();
+        assert!(copied.unwrap().success());
+        let server = server(&copy);
+        (Cluster { dir: copy, server }, self.repository.clone())
+    }
+}
+
+/// Returns a server whose state lies in this directory.
+fn server(dir: &TempDir) -> ApiServer {
+    ApiServer::builder().impersonation().state(dir.path().join("state")).build().unwrap()
 }
 
 /// Runs an operator that is killed at its write, or read, of this number, counted from 1. Returns whether it came to that.
