@@ -26,7 +26,7 @@ use regex::Regex;
 use tempfile::TempDir;
 
 use crate::support::DEADLINE;
-use crate::support::files::{LONG_EXAMPLE, copy, root, tracked, tracked_below};
+use crate::support::files::{copy, root, tracked, tracked_below};
 use crate::support::pause::pause_thread;
 use crate::support::program::Running;
 
@@ -352,8 +352,8 @@ fn the_commands_of_the_documents_about_sources_work() {
 fn the_commands_of_the_document_about_testing_work() {
     let name = "docs/testing.md";
     let place = Place::new(name);
-    // Three commands run all tests that are there, and those of this example are run elsewhere, one by one.
-    fs::remove_dir_all(place.dir.path().join(LONG_EXAMPLE)).unwrap();
+    // Three commands run all tests that are there: here those of the samples. `testing` and `example_controllers` run those of examples.
+    fs::remove_dir_all(place.dir.path().join("examples")).unwrap();
     try_out_in(place, name);
 }
 
