@@ -126,25 +126,24 @@ async fn beginning(work: Work) -> (Beginning, Value) {
     (Beginning::of(world.cluster, world.repository).await, uid)
 }
 
-/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write.
-async fn struck(
-    (beginning, uid): &(Beginning, Value),
-    work: Work,
-    (number, moment): (usize, Moment),
-) -> bool {
-    let place = format!("{work:?}, killed {moment:?} write {number}");
+/// Does `work` with a kill at the write of this number. Returns the cluster that is left, and whether there was such a write.
+async fn struck(beginning: &Beginning, work: Work, at: (usize, Moment)) -> (World, bool) {
     let (cluster, repository) = beginning.again();
     let world = World::on(cluster, repository);
-    let at = (number, moment);
-    let struck = killed(&world.cluster, &options(&world), at, async || done(&world, work).await).await;
-    let (operator, begun) = (world.cluster.start(&options(&world)).await, Instant::now());
-    done(&world, work).await;
+    let is_struck = killed(&world.cluster, &options(&world), at, async || done(&world, work).await).await;
+    (world, is_struck)
+}
+
+/// Does the rest of `work`, and looks at all that it leaves.
+async fn ends(world: &World, work: Work, uid: &Value, place: &str) {
+    let (operator, begun) = (world.cluster.start(&options(world)).await, Instant::now());
+    done(world, work).await;
     // The record is ended last, and bundles that nobody needs any more go when all is done.
     let expected = usize::from(work != Work::Delete);
     // A version that was given up is registered all the same, so that nobody fetches it again.
     let kept = expected + usize::from(work == Work::Rollback);
     loop {
-        let left = secrets(&world).await;
+        let left = secrets(world).await;
         let bundles = left.iter().filter(|(name, _)| name.starts_with("addon-operator-bundle-")).count();
         let records = left.iter().filter(|(name, _)| name.starts_with("sh.helm"));
         let states: Vec<&str> = records.filter_map(|(_, status)| status.as_str()).collect();
@@ -159,21 +158,26 @@ async fn struck(
     operator.stop().await;
     if work == Work::Delete {
         world.cluster.settled("web", Value::is_null).await;
-        return struck;
+        return;
     }
     let map = get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/web").await.unwrap();
     assert!(uid.is_null() || map["metadata"]["uid"] == *uid, "{place}: the object was made anew");
-    struck
 }
 
-/// Kills the operator before and after each write that the work takes, each in a life of its own.
+/// Kills the operator before and after each write that the work takes, each in a life of its own, and when the work is done.
 async fn struck_everywhere(work: Work) {
-    let beginning = beginning(work).await;
+    let (beginning, uid) = beginning(work).await;
+    let (world, _) = struck(&beginning, work, (AT_MOST * 10, Moment::Before)).await;
+    ends(&world, work, &uid, &format!("{work:?}, killed when it is done")).await;
     for moment in [Moment::Before, Moment::After] {
         let writes = lives(async |turn| {
             let number = turn + 1;
             assert!(number < AT_MOST, "{work:?} takes more writes than expected");
-            struck(&beginning, work, (number, moment)).await
+            let (world, is_struck) = struck(&beginning, work, (number, moment)).await;
+            if is_struck {
+                ends(&world, work, &uid, &format!("{work:?}, killed {moment:?} write {number}")).await;
+            }
+            is_struck
         })
         .await;
         assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
