@@ -1,8 +1,10 @@
 //! Fetching from a real server: what it may send, where it may send on to, how much is asked and how little is shown.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ::source::allow::AllowedHost;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::{Include, RepositorySpec, SecretName, SourceKey, SourceKind};
@@ -170,6 +172,36 @@ async fn what_is_no_index_is_told_in_one_plain_line() {
         assert_eq!(reason, "FetchingIndexError");
         assert!(message.contains(says), "{says}: {message}");
     }
+}
+
+#[tokio::test]
+async fn nobody_leads_to_the_api_server_by_a_name_an_address_or_a_redirect() {
+    let repository = Repository::tls(&["sly.example"]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&web());
+    // Another name for a public address of the API server. Nothing answers there, and nobody is asked.
+    let names = Names(BTreeMap::from([("api.example", "192.0.2.1"), ("sly.example", "192.0.2.1")]));
+    let sources = world.sources_with(|options| {
+        options.trust.api_server = Some("api.example".to_owned());
+        options.trust.lookup = Arc::new(names);
+    });
+    let sly = repository.url_at("sly.example", "/index.yaml");
+    repository.put("/sent.yaml", Reply::Status(302, vec![("location", sly.clone())]));
+    let literal = "https://192.0.2.1/index.yaml".to_owned();
+    for url in [sly.clone(), literal, repository.url("/sent.yaml")] {
+        let (reason, message) = repository_problem(&sources.fetch(&key(), &spec(&[url])).await.unwrap());
+        assert_eq!(reason, "FetchingIndexError");
+        let says = "192.0.2.1, which is an address of the API server; allow it with --source-allow=";
+        assert!(message.contains(says), "{message}");
+    }
+    assert_eq!(repository.asked(), [("/sent.yaml".to_owned(), 302)]);
+    // Who runs the operator may say that this host is asked all the same.
+    drop(sources);
+    let sources = world.sources_with(|options| {
+        options.trust.api_server = Some("api.example".to_owned());
+        options.trust.allowed.hosts.push(AllowedHost::parse("sly.example").unwrap());
+    });
+    bundle(&sources.fetch(&key(), &spec(&[sly])).await.unwrap());
 }
 
 #[tokio::test]

@@ -199,6 +199,31 @@ fn a26_all_problems_of_all_bundles_are_told_at_once() {
 }
 
 #[test]
+fn no_code_of_a_bundle_is_run_by_who_checks_packs_or_lists_it() {
+    let workspace = Workspace::new();
+    bundle(&workspace, "web", "web", "1.0.0");
+    let ran = workspace.path().join("ran");
+    let code = format!("#!/bin/sh\ntouch {}\necho 'configVersion: v1'\n", ran.display());
+    for file in ["web/hooks/run.sh", "web/enabled"] {
+        workspace.write(file, &code);
+        set_mode(&workspace.path().join(file), 0o755);
+    }
+    for arguments in [
+        &["source", "lint", "web"][..],
+        &["source", "pack", "web", "-d", "repo"],
+        &["source", "lint", "repo/web-1.0.0.tgz"],
+        &["source", "index", "repo"],
+    ] {
+        let (code, text) = workspace.ask(arguments);
+        assert_eq!(code, 0, "{text}");
+        assert!(!ran.exists(), "{arguments:?} ran code of the bundle");
+    }
+    // It would have been seen.
+    assert!(Command::new(workspace.path().join("web/hooks/run.sh")).status().unwrap().success());
+    assert!(ran.exists());
+}
+
+#[test]
 fn nothing_is_written_about_what_is_wrong() {
     let workspace = Workspace::new();
     bundle(&workspace, "good", "web", "1.0.0");
