@@ -9,7 +9,7 @@ use ::source::bundle::{self, Bundle, Problem};
 use ::source::git::ObjectId;
 use ::source::index::Index;
 use ::source::url::HttpUrl;
-use engine::{AddonReason, Digest};
+use engine::{AddonReason, Digest, SourceKey, SourceKind};
 use sha2::{Digest as _, Sha256};
 
 use super::git::Remote;
@@ -80,6 +80,8 @@ struct Answers {
     manifests: BTreeMap<UrlHash, Tagged>,
     /// Bundles, each with what stands for the keys of which one signed it.
     verified: BTreeSet<(Digest, [u8; 32])>,
+    /// The bundles that were fetched or registered for configurations of each namespace.
+    held: BTreeSet<(Arc<str>, Digest)>,
 }
 
 /// What a tag of a registry named when it was read.
@@ -220,6 +222,25 @@ impl Cache {
                 answers.verified.clear();
             }
             answers.verified.insert((digest.clone(), keys));
+        });
+    }
+
+    /// Returns whether a configuration may have a bundle that is here: one of the cluster, or one that its namespace had before.
+    pub(super) fn is_held(&self, source: &SourceKey, digest: &Digest) -> bool {
+        source.kind == SourceKind::Cluster
+            || self.with(|answers| answers.held.contains(&(Arc::clone(&source.namespace), digest.clone())))
+    }
+
+    /// Records that a configuration has a bundle.
+    pub(super) fn put_held(&self, source: &SourceKey, digest: &Digest) {
+        if source.kind == SourceKind::Cluster {
+            return;
+        }
+        self.with(|answers| {
+            if answers.held.len() >= MOST_BUNDLES {
+                answers.held.clear();
+            }
+            answers.held.insert((Arc::clone(&source.namespace), digest.clone()));
         });
     }
 

@@ -123,6 +123,13 @@ impl Wanted {
     }
 }
 
+/// Who reads a repository, and which keys have to have signed what is used.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'r> {
+    pub(super) source: &'r SourceKey,
+    pub(super) keys: Option<&'r Keys>,
+}
+
 pub(super) type Outcome = Result<(Bundle, Vec<String>, Pin), Stop>;
 
 impl Fetcher {
@@ -147,8 +154,8 @@ impl Fetcher {
             }
             Ok(keys) => keys,
         };
-        let keys = keys.as_ref();
-        let asking = |repository| self.repository(&pass, key, keys, repository);
+        let reader = Reader { source: key, keys: keys.as_ref() };
+        let asking = |repository| self.repository(&pass, reader, repository);
         let repositories = spec.repositories.iter().map(asking);
         let (mut fetched, mut pins) = (Fetched::default(), Vec::new());
         for outcome in futures::future::join_all(repositories).await {
@@ -162,12 +169,11 @@ impl Fetcher {
     async fn repository(
         &self,
         pass: &Pass,
-        key: &SourceKey,
-        keys: Option<&Keys>,
+        reader: Reader<'_>,
         spec: &RepositorySpec,
     ) -> Result<(FetchedRepository, Vec<Pin>), Failure> {
         let mut saying = Saying::default();
-        match self.addons(pass, (key, keys), spec, &mut saying).await {
+        match self.addons(pass, reader, spec, &mut saying).await {
             Ok((addons, pins)) => Ok((FetchedRepository { outcome: Ok(addons) }, pins)),
             Err(RepositoryStop::Ours(failure)) if failure.kind == FailureKind::Storage => {
                 let message = saying.clean(false, &not_kept("the index", &self.store, &failure));
@@ -186,7 +192,7 @@ impl Fetcher {
     async fn addons(
         &self,
         pass: &Pass,
-        (key, keys): (&SourceKey, Option<&Keys>),
+        reader: Reader<'_>,
         spec: &RepositorySpec,
         saying: &mut Saying,
     ) -> Result<(Vec<FetchedAddon>, Vec<Pin>), RepositoryStop> {
@@ -199,7 +205,7 @@ impl Fetcher {
         let is_in_registry = is_registry(&spec.url);
         let needs_secret = is_in_registry || template::has_placeholder(&spec.url);
         let secret = match spec.secret.as_ref().filter(|_| needs_secret) {
-            Some(name) => Some(self.secret(key, name).await?),
+            Some(name) => Some(self.secret(reader.source, name).await?),
             None => None,
         };
         let filled = template::fill(&spec.url, secret.as_ref());
@@ -207,7 +213,7 @@ impl Fetcher {
         saying.redactor = Redactor::new(secrets.iter().map(String::as_str));
         if is_in_registry {
             let secret = secret.as_ref();
-            return self.addons_in_registry(&url, (spec, keys), secret, pass, saying).await;
+            return self.addons_in_registry(&url, (spec, reader), secret, pass, saying).await;
         }
         let index_url = IndexUrl::parse(&url, self.allowed.protocols);
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;
@@ -217,7 +223,7 @@ impl Fetcher {
         saying.mirror = mirror.as_ref().map(ToString::to_string);
         let asked = mirror.as_ref().unwrap_or(&index_url);
         self.allowed.check_index(asked).map_err(|error| fetching(error.to_string()))?;
-        if let (IndexUrl::Git(_), Some(_)) = (&index_url, keys) {
+        if let (IndexUrl::Git(_), Some(_)) = (&index_url, reader.keys) {
             let text = "spec.verify wants signatures, and bundles in a repository of git have none that are checked: offer them \
                         over https with NAME-VERSION.tgz.sig beside each, or in a registry with cosign";
             return Err(RepositoryStop::Repository(RepositoryReason::LoadingError, text.to_owned()));
@@ -244,8 +250,9 @@ impl Fetcher {
         let wanted: Vec<Wanted> = selection.choices.iter().map(Wanted::of).collect();
         let missing = selection.missing.iter().map(|include| absent(include));
         let is_known = pass.is_refresh && is_unchanged;
-        let asking =
-            wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), keys, (wanted, is_known)));
+        let asking = wanted
+            .iter()
+            .map(|wanted| self.addon(&index_url, checkout.as_deref(), reader, (wanted, is_known)));
         let asking: Vec<_> = asking.collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let (mut addons, pins) = collect(wanted.iter().zip(outcomes), saying, &self.store)?;
@@ -335,7 +342,7 @@ impl Fetcher {
         &self,
         index: &IndexUrl,
         checkout: Option<&Checkout>,
-        keys: Option<&Keys>,
+        reader: Reader<'_>,
         (wanted, is_known): (&Wanted, bool),
     ) -> Outcome {
         let loading = |message: String| Stop::Addon(AddonReason::LoadingError, message);
@@ -357,15 +364,16 @@ impl Fetcher {
         let expected = wanted.digest.as_ref().map(|digest| digest.to_string().parse::<Digest>());
         let expected = expected.transpose().map_err(|error| fetching(error.to_string()))?;
         let (digest, pin, verdict) = match (url, checkout, expected) {
-            (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, keys, digest).await?,
-            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, keys, is_known).await?,
+            (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, reader, digest).await?,
+            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, reader.keys, is_known).await?,
             (BundleUrl::Directory(path), Some(checkout), expected) => {
-                self.bundle_in(checkout, &path, expected.as_ref()).await?
+                self.bundle_in(checkout, &path, (reader.source, expected.as_ref())).await?
             }
             (BundleUrl::Directory(_), None, _) => {
                 return Err(fetching("its index lies in no repository".to_owned()));
             }
         };
+        self.cache.put_held(reader.source, &digest);
         finish(line, entry, digest, pin, &verdict)
     }
 
@@ -373,11 +381,11 @@ impl Fetcher {
     async fn pinned_bundle(
         &self,
         url: &HttpUrl,
-        keys: Option<&Keys>,
+        Reader { source, keys }: Reader<'_>,
         digest: Digest,
     ) -> Result<(Digest, Pin, Verdict), Stop> {
         let pin = self.store.pin(&digest);
-        if let Some(verdict) = self.stored(&digest).await? {
+        if let Some(verdict) = self.named(source, &digest).await? {
             self.verify_kept(url, keys, &digest, &verdict).await?;
             return Ok((digest, pin, verdict));
         }
@@ -453,6 +461,12 @@ impl Fetcher {
                 Ok(taken)
             }
         }
+    }
+
+    /// Returns what the lint says of a bundle that was here before, if it is enough to name it: it has to be fetched otherwise. What
+    /// a digest says is public, so nobody in a namespace has a bundle by it that nobody there ever had.
+    pub(super) async fn named(&self, source: &SourceKey, digest: &Digest) -> Result<Option<Verdict>, Stop> {
+        if self.cache.is_held(source, digest) { self.stored(digest).await } else { Ok(None) }
     }
 
     /// Returns what the lint says of a bundle that was here before; `None` if it has to be fetched.

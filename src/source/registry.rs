@@ -20,11 +20,10 @@ use tokio::time::Instant;
 
 use super::cache::{Tagged, UrlHash, Verdict};
 use super::fetch::{
-    AT_A_TIME, Fetcher, Outcome, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish, include,
-    not_there, templating, unreadable,
+    AT_A_TIME, Fetcher, Outcome, Reader, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish,
+    include, not_there, templating, unreadable,
 };
 use super::git::Pass;
-use super::keys::Keys;
 use super::store::{Download, Pin, disk_failure};
 use crate::remote::FetchObservation;
 use crate::remote::http::{HttpError, Sink};
@@ -87,7 +86,7 @@ impl Fetcher {
     pub(super) async fn addons_in_registry(
         &self,
         url: &str,
-        (spec, keys): (&RepositorySpec, Option<&Keys>),
+        (spec, reader): (&RepositorySpec, Reader<'_>),
         secret: Option<&SecretData>,
         pass: &Pass,
         saying: &mut Saying,
@@ -138,7 +137,7 @@ impl Fetcher {
             |name: &str| pass.is_refresh && wanted.iter().all(|it| it.name != name || !is_exact(it));
         let asking: Vec<_> = chosen
             .iter()
-            .map(|wanted| self.tagged_addon(place, keys, (wanted, is_known(&wanted.line.name))))
+            .map(|wanted| self.tagged_addon(place, reader, (wanted, is_known(&wanted.line.name))))
             .collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         let (mut addons, pins) = collect(chosen.iter().zip(outcomes), saying, &self.store)?;
@@ -235,14 +234,14 @@ impl Fetcher {
     async fn tagged_addon(
         &self,
         place: RegistryAccess<'_>,
-        keys: Option<&Keys>,
+        reader: Reader<'_>,
         (wanted, is_known): (&Wanted, bool),
     ) -> Outcome {
         let line = &wanted.line;
         let loading = |problem: &String| Stop::Addon(AddonReason::LoadingError, problem.clone());
         let entry = line.outcome.as_ref().map_err(loading)?;
         let begun = Instant::now();
-        let found = self.tagged_bundle(place, keys, (wanted, is_known), entry.version.original()).await;
+        let found = self.tagged_bundle(place, reader, (wanted, is_known), entry.version.original()).await;
         let outcome = match &found {
             Ok((.., false)) => "unchanged",
             Ok((.., true)) => "fetched",
@@ -250,6 +249,7 @@ impl Fetcher {
         };
         self.observe_registry(outcome, begun);
         let (digest, pin, verdict, _) = found?;
+        self.cache.put_held(reader.source, &digest);
         finish(line, entry, digest, pin, &verdict)
     }
 
@@ -258,7 +258,7 @@ impl Fetcher {
     async fn tagged_bundle(
         &self,
         place: RegistryAccess<'_>,
-        keys: Option<&Keys>,
+        Reader { source, keys }: Reader<'_>,
         (wanted, is_known): (&Wanted, bool),
         version: &str,
     ) -> Result<(Digest, Pin, Verdict, bool), Stop> {
@@ -268,7 +268,7 @@ impl Fetcher {
             let digest = ours(digest)?;
             let pin = self.store.pin(&digest);
             if self.is_verified(keys, &digest)
-                && let Some(verdict) = self.stored(&digest).await?
+                && let Some(verdict) = self.named(source, &digest).await?
             {
                 return Ok((digest, pin, verdict, false));
             }
@@ -300,7 +300,7 @@ impl Fetcher {
             self.verify_manifest(keys, &mut session, &tagged.manifest).await?;
             self.cache.put_verified(&tagged.bundle, keys.hash());
         }
-        let (digest, pin, verdict) = match self.stored(&tagged.bundle).await? {
+        let (digest, pin, verdict) = match self.named(source, &tagged.bundle).await? {
             Some(verdict) => (tagged.bundle.clone(), pin, verdict),
             None => self.layer(&mut session, &layer, &tagged.bundle).await?,
         };

@@ -228,10 +228,18 @@ impl Sources {
     /// When the registry can't be read, or the store directory can't be used.
     pub async fn restore(&self) -> Result<Restored, Failure> {
         let registry = self.secrets.read_registry().await?;
+        self.note_held(&registry);
         let problems = self.restore_bundles(registry.digests()).await;
         let lost = problems.iter().map(|(digest, _)| digest.clone()).collect();
         self.link(registry.links(&lost)).await?;
         Ok(Restored { registry, problems })
+    }
+
+    /// Records who has which bundles, so that an index with digests is enough for who had them before a restart.
+    fn note_held(&self, registry: &Registry) {
+        for addon in registry.addons.iter() {
+            addon.digests().for_each(|digest| self.fetcher.cache.put_held(&addon.source, digest));
+        }
     }
 
     /// Puts bundles into the store directory that the cluster has. Returns those that can't be had, and why.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::source::allow::AllowedHost;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{Include, RepositorySpec, SecretName, SourceKey, SourceKind};
+use engine::{Include, RegisteredAddon, Registry, RepositorySpec, SecretName, SourceKey, SourceKind};
 use http::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -329,6 +329,54 @@ async fn a_configuration_of_a_namespace_reaches_secrets_of_that_namespace_only()
     assert_eq!(reason, "TemplatingURLError");
     assert!(message.contains("names namespace ops; Secrets may be in team only"), "{message}");
     assert_eq!(repository.asked(), []);
+}
+
+#[tokio::test]
+async fn nobody_in_a_namespace_has_a_bundle_of_others_by_its_digest() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let offer = |place: &str, with_digests| {
+        repository.put(&format!("/{place}/index.yaml"), Reply::File(index(&web(), with_digests)));
+        repository.url(&format!("/{place}/index.yaml"))
+    };
+    let (secret, own, included) = (offer("secret", true), offer("own", true), offer("included", false));
+    let packed = web().remove(0).2;
+    repository.put("/secret/web-1.0.0.tgz", Reply::File(packed.clone()));
+    let theirs = bundle(&sources.fetch(&key(), &spec(&[secret])).await.unwrap());
+    // Whoever knows the digest, which statuses show, may write an index with it.
+    let of = |namespace: &str| SourceKey {
+        kind: SourceKind::Namespaced,
+        namespace: namespace.into(),
+        name: "x".into(),
+    };
+    let include =
+        vec![Include { name: "web".to_owned(), version: None, digest: Some(theirs.digest.clone()) }];
+    let by_include = spec_of(vec![RepositorySpec { url: included, secret: None, include }]);
+    let by_index = spec(&[own]);
+    for wanted in [&by_index, &by_include] {
+        let (reason, message) = problem(&sources.fetch(&of("team"), wanted).await.unwrap());
+        assert_eq!(reason.as_str(), "FetchingError", "{message}");
+        assert!(message.contains("404"), "{message}");
+    }
+    // Who has the bytes themselves has it, and they are asked for once.
+    repository.put("/own/web-1.0.0.tgz", Reply::File(packed));
+    assert_eq!(bundle(&sources.fetch(&of("team"), &by_index).await.unwrap()), theirs);
+    repository.asked();
+    let index_only = [("/own/index.yaml".to_owned(), 304)];
+    sources.fetch(&of("team"), &by_index).await.unwrap();
+    assert_eq!(repository.asked(), index_only);
+    repository.put("/own/web-1.0.0.tgz", Reply::Status(404, Vec::new()));
+    problem(&sources.fetch(&of("others"), &by_index).await.unwrap());
+    // A restart knows whose it is.
+    let addon = RegisteredAddon::new(of("team"), "https://repo/index.yaml".to_owned(), theirs.clone());
+    let registry = Registry { addons: [addon].into_iter().collect(), is_written: true };
+    sources.keep(&registry, &[]).await.unwrap();
+    drop(sources);
+    let sources = world.sources();
+    sources.restore().await.unwrap();
+    assert_eq!(bundle(&sources.fetch(&of("team"), &by_index).await.unwrap()), theirs);
+    problem(&sources.fetch(&of("others"), &by_index).await.unwrap());
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ::source::bundle::Problem;
 use ::source::git::{ObjectId, Objects, Reference};
 use ::source::index::Index;
-use engine::{AddonReason, Digest, Failure, FailureKind, RepositoryReason};
+use engine::{AddonReason, Digest, Failure, FailureKind, RepositoryReason, SourceKey};
 use tokio::time::Instant;
 
 use super::bundle;
@@ -84,7 +84,7 @@ impl Fetcher {
         &self,
         checkout: &Checkout,
         path: &str,
-        expected: Option<&Digest>,
+        (source, expected): (&SourceKey, Option<&Digest>),
     ) -> Result<(Digest, Pin, Verdict), Stop> {
         let stopped = |error: &GitError| match error.ours() {
             Some(failure) => Stop::Ours(failure),
@@ -92,7 +92,7 @@ impl Fetcher {
         };
         if let Some(digest) = expected {
             let pin = self.store.pin(digest);
-            if let Some(verdict) = self.stored(digest).await? {
+            if let Some(verdict) = self.named(source, digest).await? {
                 return Ok((digest.clone(), pin, verdict));
             }
         }
