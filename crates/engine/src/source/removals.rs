@@ -126,8 +126,9 @@ impl Sources {
             let is_taken = !is_of_namespace && modules.built_in(name).is_some();
             return if is_taken || self.removals.is_gone(addon) { Fate::Forget } else { Fate::Displace };
         }
-        if is_of_namespace && addon.is_active && modules.built_in(name).is_some() {
-            return Fate::Displace;
+        if addon.is_active && modules.built_in(name).is_some() {
+            // Of one of the cluster, it has the release, too.
+            return if is_of_namespace { Fate::Displace } else { Fate::Forget };
         }
         if addon.is_active && self.is_unloaded(modules, addon) {
             // There is nothing to switch off, but there may be a release.

@@ -300,6 +300,28 @@ fn a_built_in_module_has_the_release_of_a_lost_bundle_of_its_name() {
 }
 
 #[test]
+fn a_built_in_module_has_the_release_that_who_had_its_name_got_from_a_lost_bundle() {
+    for delay in (0..300).step_by(25) {
+        let mut world = lost();
+        world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full"));
+        world.deletes("a");
+        world.run_for(1_000);
+        world.offers("newer", Ok(vec![addon("web", "2.0.0", 3)]));
+        world.bundle(3, "web", &[]);
+        world.applies("b", &["newer"]);
+        world.run_for(200);
+        world.rereads(&files().module(10, "base").module(20, "web"));
+        world.run_for(delay);
+        world.unfinalizes("b");
+        world.deletes("b");
+        let trace = world.run_for(60_000);
+        assert!(world.deployed.keys().eq(["base", "web"]), "{delay}: {trace}");
+        assert!(!trace.contains("uninstall"), "{delay}: {trace}");
+        assert!(world.repositories.registry.addons.is_empty(), "{delay}: {trace}");
+    }
+}
+
+#[test]
 fn a_built_in_module_does_not_run_while_a_release_of_its_name_is_being_removed() {
     for delay in (0..150).step_by(5) {
         let mut world = lost();
