@@ -9,7 +9,7 @@ use super::identity::ControllerId;
 use super::single::Controller;
 use crate::catalog::Hook;
 use crate::hook::ReconcileBinding;
-use crate::module::{ModuleState, Modules};
+use crate::module::Modules;
 
 /// Which bindings are looked after that are not on.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Retirement {
         if std::mem::replace(&mut self.in_service, in_service) == in_service {
             return Vec::new();
         }
-        let off = modules.in_order().filter(|module| !ModuleState::may_be_on(module));
+        let off = modules.finalizing().filter(|module| !module.may_be_on());
         for hook in off.flat_map(|module| &module.spec().hooks) {
             for binding in hook.spec.reconciles.iter().filter(|binding| binding.finalizer.is_some()) {
                 let id = ControllerId::new(hook, binding);

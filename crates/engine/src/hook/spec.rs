@@ -94,6 +94,11 @@ impl HookSpec {
         !self.validating.is_empty() || !self.mutating.is_empty() || !self.conversions.is_empty()
     }
 
+    /// Returns whether the hook keeps objects until it has seen their end.
+    pub fn has_finalizers(&self) -> bool {
+        self.reconciles.iter().any(|binding| binding.finalizer.is_some())
+    }
+
     /// Returns the names of the queues that the hook's bindings ask for, without `main`.
     pub fn queues(&self) -> BTreeSet<&QueueName> {
         let schedules = self.schedules.iter().map(|binding| &binding.queue);

@@ -26,6 +26,8 @@ pub(super) struct Files {
     scripted: BTreeSet<ModuleName>,
     /// Those in force that have hooks which the API server may ask.
     asked: BTreeSet<ModuleName>,
+    /// Those in force that have hooks which keep objects by a finalizer.
+    finalizing: BTreeSet<ModuleName>,
     /// Those in force that require others.
     requiring: BTreeSet<ModuleName>,
     /// Those that are gone from the files and not from the cluster.
@@ -170,6 +172,7 @@ impl Files {
         };
         mark(&mut self.scripted, module.enabled_script.is_some());
         mark(&mut self.asked, module.hooks.iter().any(|hook| hook.spec.has_webhooks()));
+        mark(&mut self.finalizing, module.hooks.iter().any(|hook| hook.spec.has_finalizers()));
         mark(&mut self.requiring, !module.settings.requires.is_empty());
         mark(&mut self.orphans, false);
     }
@@ -178,6 +181,7 @@ impl Files {
     pub(super) fn orphaned(&mut self, name: &ModuleName, is_left: bool) {
         self.scripted.remove(name);
         self.asked.remove(name);
+        self.finalizing.remove(name);
         self.requiring.remove(name);
         if is_left {
             self.orphans.insert(name.clone());
@@ -187,6 +191,11 @@ impl Files {
     /// Records that nothing is left of an orphan.
     pub(super) fn forget(&mut self, name: &ModuleName) {
         self.orphans.remove(name);
+    }
+
+    /// Iterates over the modules with hooks that keep objects by a finalizer.
+    pub(super) fn finalizing(&self) -> impl Iterator<Item = &ModuleName> {
+        self.finalizing.iter()
     }
 
     /// Iterates over the modules that require others.

@@ -196,6 +196,11 @@ impl Modules {
         self.files.names().filter_map(|name| self.states.get(name))
     }
 
+    /// Iterates over the modules with hooks that keep objects by a finalizer, as far as they are in files or bundles.
+    pub(crate) fn finalizing(&self) -> impl Iterator<Item = &ModuleState> {
+        self.files.finalizing().filter_map(|name| self.states.get(name))
+    }
+
     /// Returns the module at a place of the order, if there is one.
     pub(crate) fn at(&self, place: usize) -> Option<&ModuleState> {
         self.states.get(self.files.name_at(place)?)
