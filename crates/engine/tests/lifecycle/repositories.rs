@@ -36,7 +36,7 @@ pub(crate) struct Repositories {
     /// What each bundle is as a module.
     pub(crate) bundles: BTreeMap<Digest, Module>,
     /// The bundles in the store directory.
-    stored: BTreeSet<Digest>,
+    pub(crate) stored: BTreeSet<Digest>,
     pub(crate) registry: Registry,
     /// What was registered, one after the other, and when it was decided.
     pub(crate) registered: Vec<(Time, Registry)>,

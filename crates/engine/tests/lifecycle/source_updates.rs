@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::build::{config as config_map, files};
-use crate::repositories::{addon, sourced, unreachable_index};
+use crate::build::{config as config_map, cron, files};
+use crate::repositories::{addon, digest, sourced, unreachable_index};
 use crate::world::World;
 
 const URL: &str = "https://repo/index.yaml";
@@ -68,6 +68,32 @@ fn a_new_version_comes_within_the_interval_and_not_without_one() {
         assert!(digest_of(&world, "a").ends_with(&expected.to_string()));
         assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
     }
+}
+
+#[test]
+fn a_bundle_stays_until_what_runs_from_it_has_ended() {
+    let mut world = sourced(&files()).takes("web/tick.sh", 5_000);
+    for number in [1, 2] {
+        world.bundle(number, "web", &[("tick.sh", "schedule: [{crontab: '1 * * * *', queue: side}]")]);
+    }
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    assert_eq!(world.states("a"), ["web Running"]);
+    world.send_in(0, cron("1 * * * *"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 2)]));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(3_000);
+    // The other bundle is in force, and its module has run.
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+    assert_eq!(digest_of(&world, "a"), digest(2).to_string());
+    assert!(trace.contains("run hook web/tick.sh") && !trace.contains("cancel"), "{trace}");
+    assert!(!trace.contains("drop bundles") && world.repositories.stored.contains(&digest(1)), "{trace}");
+    let trace = world.run_for(5_000);
+    let (ended, dropped) = (trace.find("> hook"), trace.find("drop bundles but 1"));
+    assert!(ended.is_some() && ended < dropped, "{trace}");
+    assert!(!world.repositories.stored.contains(&digest(1)), "{trace}");
 }
 
 #[test]
