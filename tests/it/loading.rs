@@ -453,7 +453,7 @@ async fn rules_that_cannot_be_evaluated_are_warnings() {
 }
 
 #[tokio::test]
-async fn f_b4_a_directory_that_can_not_be_read_is_not_an_empty_one() {
+async fn f_g1_a_directory_that_can_not_be_read_is_not_an_empty_one() {
     let files = Files::new();
     files.executable("modules/010-web/hooks/a.sh", HOOK);
     // So deep that its path is longer than the system takes, which stops root, too.

@@ -326,7 +326,7 @@ async fn an_error_says_which_operation_it_was_and_what_was_done() {
 }
 
 #[tokio::test]
-async fn f_b1_one_operation_that_can_not_be_right_keeps_all_from_being_done() {
+async fn f_b11_one_operation_that_can_not_be_right_keeps_all_from_being_done() {
     let world = Fixture::new();
     let wrong = [
         (on("JQPatch", "m0", &json!({"jqFilter": ".data |"})), "jq filter"),

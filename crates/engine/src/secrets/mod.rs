@@ -33,7 +33,7 @@ const FILTER_BITS: usize = 1 << 15;
 /// The values of some sections that are long enough to be secrets.
 ///
 /// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust or a shell, escaped for
-/// HTML, a URL or a form, two of these one in the other, and all that in base64.
+/// HTML, a URL or a form, three of these one in the other, and all that in base64.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets<'v> {
     /// Sorted, each once.
@@ -458,6 +458,94 @@ mod tests {
             secrets.hide("GET /?data=%7B%22p%22%3A+%22hunter22+hunter33%22%7D"),
             "GET /?data=%7B%22p%22%3A+%22******%22%7D"
         );
+    }
+
+    /// Draws numbers from a seed.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from((self.0 >> 33) % u64::try_from(limit).unwrap()).unwrap()
+        }
+
+        fn value(&mut self) -> String {
+            const SPECIAL: [&str; 24] = [
+                "'", "\"", "\\", "\t", "\n", " ", "&", "<", ">", "%", "+", "=", "/", "é", "🦀", "\u{7f}",
+                "\u{1b}", "\u{2028}", "%41", "\\u0041", "&amp;", "''", "\\\\", "$()",
+            ];
+            let mut value = String::new();
+            for _ in 0..1 + self.below(4) {
+                for _ in 0..3 + self.below(6) {
+                    value.push(char::from(b"abcdefghXYZ0123456789_-"[self.below(23)]));
+                }
+                value.push_str(SPECIAL[self.below(SPECIAL.len())]);
+            }
+            value + "end"
+        }
+    }
+
+    fn percent(text: &str, is_kept: impl Fn(u8) -> bool) -> String {
+        let bytes = text.bytes().map(|byte| match byte {
+            kept if is_kept(kept) => char::from(kept).to_string(),
+            other => format!("%{other:02X}"),
+        });
+        bytes.collect()
+    }
+
+    fn is_plain(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)
+    }
+
+    /// The ways to quote a text that can lie one over another.
+    const WAYS: [fn(&str) -> String; 13] = [
+        |text| Value::from(text).to_string().trim_matches('"').to_owned(),
+        |text| String::from_utf8(golang::json::to_vec(text).unwrap()).unwrap().trim_matches('"').to_owned(),
+        |text| format!("{text:?}").trim_matches('"').to_owned(),
+        |text| golang::strconv::quote(text.as_bytes()).trim_matches('"').to_owned(),
+        |text| text.replace('\'', r"'\''"),
+        |text| text.replace('\'', r#"'"'"'"#),
+        |text| text.replace('\'', "''"),
+        |text| percent(text, |_| false),
+        |text| percent(text, is_plain),
+        |text| percent(text, |byte| is_plain(byte) || b"/:?&=,;+'()!*$".contains(&byte)),
+        |text| percent(text, |byte| is_plain(byte) || byte == b' ').replace(' ', "+"),
+        |text| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\'', "&#x27;"),
+        |text| text.chars().map(|char| format!("&#{};", u32::from(char))).collect(),
+    ];
+
+    #[test]
+    fn slip_03_values_are_found_in_any_stack_of_three_ways_to_quote_them() {
+        use base64::Engine as _;
+        let mut open = Vec::new();
+        for seed in 0..1_000 {
+            let mut random = Random(seed);
+            let _ = random.below(2);
+            let value = random.value();
+            let values = json!([value]);
+            let secrets = Secrets::of(&[&values]);
+            let mut text = value.clone();
+            let mut stack = Vec::new();
+            for _ in 0..1 + random.below(3) {
+                let way = random.below(WAYS.len() + 1);
+                stack.push(way);
+                text = match WAYS.get(way) {
+                    Some(way) => way(&text),
+                    None => base64::engine::general_purpose::STANDARD.encode(&text),
+                };
+            }
+            let line = format!("a {text} z");
+            let is_logged = random.below(2) == 0;
+            let line = if is_logged { json!({ "msg": line }).to_string() } else { line };
+            let shown = secrets.hide(&line);
+            let frame = if is_logged { (r#"{"msg":"a "#, r#" z"}"#) } else { ("a ", " z") };
+            let inner = shown.strip_prefix(frame.0).and_then(|shown| shown.strip_suffix(frame.1));
+            let rest = inner.map(|inner| inner.replace(MASK, ""));
+            if !rest.is_some_and(|rest| shown.contains(MASK) && rest.len() <= 4) {
+                open.push(format!("seed {seed}, ways {stack:?} over {value:?}: {line} is shown as {shown}"));
+            }
+        }
+        assert!(open.is_empty(), "{} of 1000:\n{}", open.len(), open[..open.len().min(9)].join("\n"));
     }
 
     #[test]
