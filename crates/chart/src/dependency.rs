@@ -60,9 +60,9 @@ struct Object {
 
 /// Which object a chart is, and those below it.
 #[derive(Clone)]
-struct Held {
+struct ChartNode {
     object: usize,
-    below: Vec<Held>,
+    below: Vec<ChartNode>,
 }
 
 impl Shared {
@@ -71,15 +71,15 @@ impl Shared {
         self.objects.len() - 1
     }
 
-    fn node_of(&mut self, chart: &Chart, holder: Option<usize>) -> Held {
+    fn node_of(&mut self, chart: &Chart, holder: Option<usize>) -> ChartNode {
         let object = self.add(chart.name(), holder);
         let below = chart.dependencies.iter().map(|found| self.node_of(found, Some(object))).collect();
-        Held { object, below }
+        ChartNode { object, below }
     }
 
     /// Returns what `holder` holds from now on: each chart with its place among those that were there. Those that are not listed stay
     /// what they are.
-    fn held(&mut self, holder: &Held, charts: &[Aliased]) -> Vec<Held> {
+    fn held(&mut self, holder: &ChartNode, charts: &[Aliased]) -> Vec<ChartNode> {
         let node_of = |found: &Aliased| {
             let node = holder.below.get(found.place)?.clone();
             if !found.is_listed {
@@ -89,13 +89,13 @@ impl Shared {
                 return Some(node);
             }
             let object = self.add(found.chart.name(), Some(holder.object));
-            Some(Held { object, below: node.below })
+            Some(ChartNode { object, below: node.below })
         };
         charts.iter().filter_map(node_of).collect()
     }
 
     /// Tells a chart, and those below it, what path their templates have, where it is not the one below `holder`.
-    fn place(&self, chart: &mut Chart, node: &Held, holder: &str) {
+    fn place(&self, chart: &mut Chart, node: &ChartNode, holder: &str) {
         let below = chart.path_in(holder);
         let path = self.path_of(node.object);
         if path != below {
@@ -133,7 +133,7 @@ struct At<'p> {
 /// Drops what is switched off. A chart without a list of dependencies is left as it is, with all below it.
 fn enable(
     chart: &mut Chart,
-    node: &mut Held,
+    node: &mut ChartNode,
     values: &Map<String, Value>,
     at: At<'_>,
     shared: &mut Shared,

@@ -120,14 +120,12 @@ impl<'t> Rest<'t> {
         }
         let (digits, rest) = self.0.split_at_checked(4)?;
         self.0 = rest;
-        let is_written = match digits {
-            b"003c" | b"003e" | b"0026" | b"2028" | b"2029" => true,
-            // These have a shorter form.
-            b"0008" | b"0009" | b"000a" | b"000c" | b"000d" => false,
-            [b'0', b'0', b'0' | b'1', b'0'..=b'9' | b'a'..=b'f'] => true,
-            _ => false,
-        };
-        is_written.then_some(())
+        let has_shorter_form = matches!(digits, b"0008" | b"0009" | b"000a" | b"000c" | b"000d");
+        let is_written = matches!(
+            digits,
+            b"003c" | b"003e" | b"0026" | b"2028" | b"2029" | [b'0', b'0', b'0' | b'1', b'0'..=b'9' | b'a'..=b'f']
+        );
+        (is_written && !has_shorter_form).then_some(())
     }
 }
 
