@@ -33,11 +33,11 @@ pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body
     ObjectEncoder::of(request).answer(200, &object)
 }
 
-/// Checks the options of a list.
+/// Checks what of the options of a list can be checked without the list.
 pub(crate) fn check_list(request: &RequestContext) -> Outcome<()> {
     check_numbers(request)?;
-    check_match(request, request.query.text("resourceVersionMatch"))?;
-    revision(request).map(|_| ())
+    selection(request)?;
+    check_match(request, request.query.text("resourceVersionMatch"))
 }
 
 /// Checks the numbers in the options of lists and watches, whether they are asked for or not.
@@ -57,7 +57,11 @@ pub(super) fn unread_revision(error: ApiError) -> ApiError {
     }
 }
 
-pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
+/// The objects that a request lists, and the metadata of their list.
+pub(crate) type Listed = (Vec<Arc<Stored>>, Map<String, Value>);
+
+/// Returns the part of the list that a request asks for by selectors, revision, limit and token.
+pub(crate) fn listed(request: &RequestContext) -> Outcome<Listed> {
     check_numbers(request)?;
     let plan = Plan::of(request)?;
     let selection = selection(request)?;
@@ -69,19 +73,24 @@ pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
     {
         return Err(ApiError::revision_too_large(asked, current));
     }
-    let mut page = store
+    let page = store
         .list(&request.resource.table, &plan.range, plan.at.filter(|&at| at < current), &selects)
         .map_err(|_| plan.expired())?;
     drop(store);
     let revision = plan.at.unwrap_or(current);
     let shows_empty = request.resource.custom.is_some() && request.representation.shape == Shape::Whole;
     let metadata = list_metadata(&page, revision, &selection, &plan, shows_empty);
+    Ok((page.items, metadata))
+}
+
+pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
+    let (items, metadata) = listed(request)?;
     let encoder = ObjectEncoder::of(request);
-    page.items = encoder.converted(page.items)?;
-    if encoder.is_identity() && page.items.iter().all(|item| encoder.passes(&item.body)) {
-        return respond(200, "application/json", stream(&encoder, page.items, &metadata));
+    let items = encoder.converted(items)?;
+    if encoder.is_identity() && items.iter().all(|item| encoder.passes(&item.body)) {
+        return respond(200, "application/json", stream(&encoder, items, &metadata));
     }
-    let list = encoder.list(&page.items, &metadata);
+    let list = encoder.list(&items, &metadata);
     encoder.answer_value(200, &list)
 }
 

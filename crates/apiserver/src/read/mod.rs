@@ -7,6 +7,5 @@ mod token;
 mod watch;
 
 pub(crate) use encoder::{ObjectEncoder, encode, respond};
-pub(crate) use list::selection;
-pub(crate) use list::{check_list, get, list};
+pub(crate) use list::{check_list, get, list, listed};
 pub(crate) use watch::watch;

@@ -6,7 +6,7 @@ use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::body::delete_options;
 use crate::admission;
@@ -20,7 +20,7 @@ use crate::registry::Resource;
 use crate::request::options::{invalid_options, not_supported, quoted};
 use crate::request::{Query, RequestContext};
 use crate::status::{ApiError, Cause, Details, Outcome};
-use crate::store::{Encoded, Range, Refusal, Stored, Write};
+use crate::store::{Encoded, Refusal, Stored, Write};
 use crate::strategy::{self, Strategy};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,8 +57,11 @@ impl DeleteOptions {
     /// Reads the options of a query.
     fn asked(query: &Query) -> Outcome<DeleteOptions> {
         let dry: Vec<&str> = query.all("dryRun").collect();
+        let precondition = |name: &str| query.text(name).map(str::to_owned);
         DeleteOptions {
             grace: query.number("gracePeriodSeconds")?,
+            uid: precondition("uid"),
+            revision: precondition("resourceVersion"),
             orphan: query.switch("orphanDependents"),
             ..DeleteOptions::default()
         }
@@ -355,17 +358,10 @@ fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
 }
 
 pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Body>> {
-    let selection = crate::read::selection(request)?;
-    let options = DeleteOptions::of(request)?;
     crate::read::check_list(request)?;
-    let range = Range { namespace: request.namespace.clone(), ..Range::default() };
-    let store = request.cluster.storage.read();
-    let page = store
-        .list(&request.resource.table, &range, None, &|object: &Stored| selection.selects(object))
-        .unwrap_or_default();
-    let revision = store.revision();
-    drop(store);
-    for item in &page.items {
+    let options = DeleteOptions::of(request)?;
+    let (items, metadata) = crate::read::listed(request)?;
+    for item in &items {
         let namespace = Some(item.namespace()).filter(|namespace| !namespace.is_empty());
         let request = request.within(namespace);
         ask_webhooks(&request, item.name(), &options, &mut Vec::new())?;
@@ -373,9 +369,9 @@ pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Bo
             Ok(_) => {}
             Err(error) if error.code() == 404 => {}
             Err(error) => return Err(error),
+/// Deletes what a list with the same query shows: not more than its limit, and nothing where it is refused.
         }
     }
-    let metadata = Map::from_iter([("resourceVersion".to_owned(), json!(revision.to_string()))]);
     let encoder = ObjectEncoder::of(request);
-    encoder.answer_value(200, &encoder.list(&page.items, &metadata))
+    encoder.answer_value(200, &encoder.list(&items, &metadata))
 }

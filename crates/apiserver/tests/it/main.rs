@@ -5,6 +5,7 @@ mod audit;
 mod changes;
 mod clients;
 mod cluster;
+mod deletions;
 mod depth;
 mod evictions;
 mod faults;
