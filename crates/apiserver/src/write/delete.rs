@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
-use objects::time::format_seconds;
+use objects::time::{format_seconds, parse};
 use serde_json::{Value, json};
 
 use super::body::delete_options;
@@ -293,7 +293,12 @@ struct Marked {
 /// Writes into the object what it waits for.
 fn mark(request: &RequestContext, object: &mut Value, options: &DeleteOptions) -> Marked {
     let resource = &request.resource;
-    let grace = strategy::grace(resource, object, options.grace);
+    let grace = match (pending_grace(object), options.grace) {
+        (None, asked) => strategy::grace(resource, object, asked),
+        (Some(left), Some(asked)) if asked < left => asked,
+        // What is ending ends as it was told first: it gets no other finalizers either.
+        (Some(_), _) => return Marked { waits: true, changed: false },
+    };
     let before = object.clone();
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crate::definitions::hold_back(object);
@@ -305,6 +310,12 @@ fn mark(request: &RequestContext, object: &mut Value, options: &DeleteOptions) -
         strategy::terminate(resource, object, request.now);
     }
     Marked { waits, changed: *object != before }
+}
+
+/// Returns the grace of an object that is ending and has some.
+fn pending_grace(object: &Value) -> Option<i64> {
+    let grace = object_meta::of(object)?.get("deletionGracePeriodSeconds")?.as_i64()?;
+    (object_meta::is_deleting(object) && grace > 0).then_some(grace)
 }
 
 fn set_propagation(resource: &Resource, object: &mut Value, asked: Option<Propagation>) {
@@ -338,6 +349,7 @@ fn set_propagation(resource: &Resource, object: &mut Value, asked: Option<Propag
 
 fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
     let deleting = object_meta::is_deleting(object);
+    let told = pending_grace(object);
     let Some(fields) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
@@ -345,7 +357,14 @@ fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
     if deleting && before.is_none_or(|before| before <= grace) {
         return;
     }
-    let time = request.now + jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
+    let seconds = |grace: i64| jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
+    let ends = fields.get("deletionTimestamp").and_then(Value::as_str).and_then(parse);
+    let (time, grace) = match ends.zip(told).map(|(ends, told)| ends - seconds(told) + seconds(grace)) {
+        None => (request.now + seconds(grace), grace),
+        Some(ends) if ends >= request.now => (ends, grace),
+        // The time is over, and who waits for the end has to see that.
+        Some(_) => (request.now, grace.min(1)),
+    };
     fields.insert("deletionTimestamp".into(), json!(format_seconds(time)));
     let is_definition = request.resource.is("apiextensions.k8s.io", "customresourcedefinitions");
     if is_definition || request.resource.is("", "namespaces") {
@@ -357,6 +376,7 @@ fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
     }
 }
 
+/// Deletes what a list with the same query shows: not more than its limit, and nothing where it is refused.
 pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Body>> {
     crate::read::check_list(request)?;
     let options = DeleteOptions::of(request)?;
@@ -369,7 +389,6 @@ pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Bo
             Ok(_) => {}
             Err(error) if error.code() == 404 => {}
             Err(error) => return Err(error),
-/// Deletes what a list with the same query shows: not more than its limit, and nothing where it is refused.
         }
     }
     let encoder = ObjectEncoder::of(request);

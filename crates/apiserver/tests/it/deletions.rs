@@ -1,12 +1,13 @@
-//! Deletions of many objects.
+//! Deletions of many objects, and of objects that are ending already.
 
 use apiserver::ApiServer;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{get, merge, post, send, server};
+use crate::{delete, get, merge, post, send, server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PODS: &str = "/api/v1/namespaces/default/pods";
 
 fn names(list: &Value) -> Vec<&str> {
     let items = list["items"].as_array().into_iter().flatten();
@@ -87,4 +88,33 @@ async fn slip_27_preconditions_can_be_in_the_query() {
     let (_, map) = get(&server, &format!("{MAPS}/a")).await;
     let uid = map["metadata"]["uid"].as_str().unwrap();
     assert_eq!(send(server.service(), Method::DELETE, &format!("{MAPS}/a?uid={uid}"), "", "").await.0, 200);
+}
+
+#[tokio::test]
+async fn slip_27_a_pod_that_is_ending_ends_as_it_was_told_first() {
+    let server = server();
+    let spec = json!({"nodeName": "n", "containers": [{"name": "c", "image": "i"}]});
+    assert_eq!(post(&server, PODS, json!({"metadata": {"name": "p"}, "spec": spec})).await.0, 201);
+    let pod = format!("{PODS}/p");
+    let (_, first) = delete(&server, &pod, json!({})).await;
+    assert_eq!(first["metadata"]["deletionGracePeriodSeconds"], 30);
+    for options in [
+        json!({}),
+        json!({"propagationPolicy": "Foreground"}),
+        json!({"propagationPolicy": "Orphan"}),
+        json!({"gracePeriodSeconds": 30, "propagationPolicy": "Foreground"}),
+        json!({"gracePeriodSeconds": 50}),
+    ] {
+        let (status, answer) = delete(&server, &pod, options.clone()).await;
+        assert_eq!((status, &answer["metadata"]), (200, &first["metadata"]), "{options}");
+    }
+    // Less time is possible. It begins when the pod was told.
+    let (_, sooner) = delete(&server, &pod, json!({"gracePeriodSeconds": 5})).await;
+    let time = |pod: &Value| pod["metadata"]["deletionTimestamp"].as_str().unwrap().parse().unwrap();
+    let (first, last): (jiff::Timestamp, jiff::Timestamp) = (time(&first), time(&sooner));
+    assert_eq!((first - last).get_seconds(), 25);
+    assert_eq!(sooner["metadata"]["deletionGracePeriodSeconds"], 5);
+    assert_eq!(sooner["metadata"]["finalizers"], Value::Null);
+    assert_eq!(delete(&server, &pod, json!({"gracePeriodSeconds": 0})).await.0, 200);
+    assert_eq!(get(&server, &pod).await.0, 404);
 }
