@@ -123,6 +123,19 @@ pub(crate) fn has_header(new: &Value) -> bool {
     header_error(new).is_none()
 }
 
+/// Returns the refusal of a patch of a tree or of operations that gives `shape` fields that it does not have.
+pub(crate) fn strict_error_of(
+    shape: &Shape,
+    kind: PatchKind,
+    patch: &Value,
+    new: &Value,
+    found: &[String],
+) -> ApiError {
+    let is_json = kind == PatchKind::Json;
+    let touched = if is_json { Touched::by_operations(patch) } else { Touched::by_merge(patch) };
+    misfit(&patched_text(new, shape, &touched), &format!("strict decoding error: {}", found.join(", ")))
+}
+
 /// Returns the refusal of a patch after which something does not fit `shape`.
 pub(crate) fn type_error_of(shape: &Shape, kind: PatchKind, patch: &Value, new: &Value) -> Option<ApiError> {
     let why = || {

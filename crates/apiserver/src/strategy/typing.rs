@@ -178,6 +178,6 @@ fn causes_of(report: Report, warnings: &mut Vec<String>) -> Vec<Cause> {
     report.errors.into_iter().map(cause).collect()
 }
 
-fn cause(error: FieldError) -> Cause {
+pub(crate) fn cause(error: FieldError) -> Cause {
     Cause { reason: error.reason.to_owned(), message: error.message, field: error.field }
 }

@@ -7,10 +7,14 @@ use http::Response;
 use objects::{decode, types};
 use serde_json::{Map, Value, json};
 
+use crate::kind::Kind;
+use crate::object_meta;
 use crate::request::RequestContext;
 use crate::request::{Representation, Shape};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
+use crate::strategy::cause;
+use crate::validation;
 
 pub(crate) fn show(request: &RequestContext, object: &Value) -> Outcome<Response<Body>> {
     let scale = of(request, object)?;
@@ -133,6 +137,35 @@ fn selector_text(selector: &Value) -> String {
     terms.join(",")
 }
 
+/// Refuses a scale that is not that of the object, or whose metadata cannot be.
+pub(crate) fn check(request: &RequestContext, old: &Arc<Stored>, scale: &Value) -> Outcome<()> {
+    let name = old.name();
+    crate::write::metadata::check_name(name, scale)?;
+    super::asked::check_namespace(request, scale)?;
+    if request.resource.custom.is_some() {
+        return Ok(());
+    }
+    let kind = &request.resource.kind;
+    let (uid, kept) = (object_meta::text(scale, "uid"), &*old.uid);
+    if !uid.is_empty() && uid != kept {
+        let kind = Kind { plural: format!("{}/scale", kind.plural).into(), ..(**kind).clone() };
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {kept}");
+        return Err(ApiError::conflict(&kind, name, &why));
+    }
+    let shown =
+        Kind { group: "autoscaling".into(), kind: "Scale".into(), plural: "".into(), ..(**kind).clone() };
+    let mut causes: Vec<Cause> = validation::scale(&shown, scale).errors.into_iter().map(cause).collect();
+    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64);
+    if let Some(number) = replicas.filter(|number| *number < 0) {
+        causes.push(Cause {
+            reason: "FieldValueInvalid".into(),
+            message: format!("Invalid value: {number}: must be greater than or equal to 0"),
+            field: "spec.replicas".into(),
+        });
+    }
+    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(&shown, name, causes)) }
+}
+
 /// Returns whether the replicas of the object have an owner.
 pub(crate) fn is_owned(request: &RequestContext, object: &Value) -> bool {
     let Ok(paths) = paths(request) else {
@@ -150,25 +183,16 @@ pub(crate) fn set(
     old: &Arc<Stored>,
     scale: &Value,
 ) -> Outcome<()> {
-    let name = old.name();
-    let kind = &request.resource.kind;
-    let given = scale.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    let given = object_meta::text(scale, "resourceVersion");
     if !given.is_empty() && given != old.revision.to_string() {
-        return Err(ApiError::modified(kind, name));
+        return Err(ApiError::modified(&request.resource.kind, old.name()));
     }
     let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or(json!(0));
     let fits = decode::typed(decode::Node::from(scale.clone()), &SHAPE).map_err(|error| error.to_string());
     let number = fits.and_then(|_| replicas.as_i64().ok_or_else(|| "spec.replicas is null".to_owned()));
-    let number = number.map_err(|why| {
-        ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
-    })?;
-    if number < 0 {
-        let cause = Cause {
-            reason: "FieldValueInvalid".into(),
-            message: format!("Invalid value: {number}: must be greater than or equal to 0"),
-            field: "spec.replicas".into(),
-        };
-        return Err(ApiError::invalid(kind, name, vec![cause]));
+    if let Err(why) = number {
+        let message = format!("Scale in version \"v1\" cannot be handled as a Scale: {why}");
+        return Err(ApiError::bad_request(message));
     }
     let paths = paths(request)?;
     let mut at = object;

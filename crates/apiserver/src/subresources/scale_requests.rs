@@ -2,19 +2,21 @@
 
 use axum::body::Body;
 use http::Response;
+use objects::decode::{self, Node};
 use serde_json::Value;
 
 use super::{asked, scale};
 use crate::cluster::ATTEMPTS;
 use crate::kind::Verb;
+use crate::request::options::FieldValidation;
 use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::strategy::{self, PatchKind};
 use crate::write::body::patch as read_patch;
 use crate::write::create::Written;
-use crate::write::patch_kind;
 use crate::write::pipeline::Pipeline;
+use crate::write::{patch_kind, report_dropped};
 
 pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcome<Response<Body>> {
     match verb {
@@ -46,11 +48,14 @@ fn change(
 ) -> Outcome<Response<Body>> {
     let mut warnings = Vec::new();
     let body = match patch {
-        Some(PatchKind::Apply) => crate::yaml::read(&request.body)?.into(),
+        Some(PatchKind::Apply) => decode::untyped(crate::yaml::read(&request.body)?),
         Some(kind @ (PatchKind::Json | PatchKind::Merge | PatchKind::Strategic)) => {
-            read_patch(&request.body, kind)?.value
+            read_patch(&request.body, kind)?
         }
-        None => asked::read(request, ("autoscaling", "v1", "Scale"), options, &mut warnings)?,
+        None => decode::Decoded {
+            value: asked::read(request, ("autoscaling", "v1", "Scale"), options, &mut warnings)?,
+            strict: Vec::new(),
+        },
     };
     let answer = changed(request, name, options, patch, &body, &mut warnings);
     Ok(response::warned(answer, &warnings))
@@ -61,10 +66,11 @@ fn changed(
     name: &str,
     options: &WriteOptions,
     patch: Option<PatchKind>,
-    body: &Value,
+    body: &decode::Decoded,
     warnings: &mut Vec<String>,
 ) -> Outcome<Response<Body>> {
     let resource = &request.resource;
+    let decode::Decoded { value: body, strict: repeated } = body;
     for _ in 0..ATTEMPTS {
         let old = request.find(name).ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
         let old_value = request.in_version(&old)?;
@@ -80,6 +86,11 @@ fn changed(
         {
             return Err(error);
         }
+        // A body was read by its type before.
+        if let Some(kind) = kind {
+            report_unknown(request, options, kind, (body, &wanted), repeated, warnings)?;
+        }
+        scale::check(request, &old, &wanted)?;
         let mut new = old_value.clone();
         scale::set(request, &mut new, &old, &wanted)?;
         let mut pipeline = Pipeline { request, options, warnings };
@@ -96,4 +107,22 @@ fn changed(
         }
     }
     Err(ApiError::modified(&resource.kind, name))
+}
+
+/// Warns of fields that a patch gives a scale and that scales do not have, or refuses them.
+fn report_unknown(
+    request: &RequestContext,
+    options: &WriteOptions,
+    kind: PatchKind,
+    (patch, wanted): (&Value, &Value),
+    repeated: &[String],
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
+    let decoded = decode::typed(Node::from(wanted.clone()), &scale::SHAPE);
+    let mut found = repeated.to_vec();
+    found.extend(decoded.into_iter().flat_map(|decoded| decoded.strict));
+    if options.validation == FieldValidation::Strict && !found.is_empty() {
+        return Err(strategy::strict_error_of(&scale::SHAPE, kind, patch, wanted, &found));
+    }
+    report_dropped(&request.resource.kind, options, found, warnings)
 }

@@ -181,6 +181,13 @@ pub fn finalize(kind: &Kind, new: &Value, old: &Value) -> Report {
     for (index, finalizer) in fields::texts(new, "spec.finalizers").enumerate() {
         config::finalizer(finalizer, &errors::item("spec.finalizers", index), &mut report);
     }
+/// Returns what is wrong with the metadata of a scale.
+pub fn scale(kind: &Kind, scale: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate_built_in(scale, kind, &mut report);
+    report
+}
+
     report
 }
 

@@ -1,4 +1,4 @@
-//! Evictions and bindings: dry runs and preconditions.
+//! Evictions, bindings and scales: dry runs, preconditions and types.
 
 use apiserver::ApiServer;
 use axum::body::Body;
@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::{get, post, put, server};
+use crate::{get, merge, post, put, send, server};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -91,12 +91,32 @@ async fn slip_27_a_dry_binding_binds_nothing() {
     assert!(message.ends_with("pod p is already assigned to node \"n\""), "{message}");
 }
 
-/// Sends a body; returns the status, the text of the answer, and what it warns of.
+/// Posts a body; returns the status, the text of the answer, and what it warns of.
 async fn told(server: &ApiServer, path: &str, body: &Value) -> (u16, String, Vec<String>) {
+    asked(server, Method::POST, path, "application/json", body).await
+}
+
+/// Like [`told`], for a patch.
+async fn patched(
+    server: &ApiServer,
+    path: &str,
+    media_type: &str,
+    body: &Value,
+) -> (u16, String, Vec<String>) {
+    asked(server, Method::PATCH, path, media_type, body).await
+}
+
+async fn asked(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    media_type: &str,
+    body: &Value,
+) -> (u16, String, Vec<String>) {
     let request = Request::builder()
-        .method(Method::POST)
+        .method(method)
         .uri(path)
-        .header("content-type", "application/json")
+        .header("content-type", media_type)
         .body(Body::from(body.to_string()))
         .unwrap();
     let answer = server.service().oneshot(request).await.unwrap();
@@ -171,14 +191,20 @@ async fn slip_27_what_is_asked_of_a_server_is_read_by_its_type() {
     assert_eq!(get(&server, &format!("{PODS}/p")).await.1, before);
 }
 
-#[tokio::test]
-async fn slip_27_a_scale_is_read_by_its_type() {
-    let server = server();
+/// Makes the set `s`; returns the path of sets.
+async fn replica_set(server: &ApiServer) -> &'static str {
     let template =
         json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
     let sets = "/apis/apps/v1/namespaces/default/replicasets";
-    assert_eq!(post(&server, sets, json!({"metadata": {"name": "s"}, "spec": spec})).await.0, 201);
+    assert_eq!(post(server, sets, json!({"metadata": {"name": "s"}, "spec": spec})).await.0, 201);
+    sets
+}
+
+#[tokio::test]
+async fn slip_27_a_scale_is_read_by_its_type() {
+    let server = server();
+    let sets = replica_set(&server).await;
     let scale = json!({"metadata": {"name": "s"}, "spec": {"replicas": 3, "foo": 1}});
     let (status, answer) =
         put(&server, &format!("{sets}/s/scale?fieldValidation=Strict"), scale.clone()).await;
@@ -186,4 +212,72 @@ async fn slip_27_a_scale_is_read_by_its_type() {
     assert_eq!((status, answer["message"].as_str()), (400, Some(why)));
     let (status, answer) = put(&server, &format!("{sets}/s/scale"), scale).await;
     assert_eq!((status, &answer["spec"]), (200, &json!({"replicas": 3})));
+}
+
+#[tokio::test]
+async fn slip_27_a_patch_of_a_scale_is_read_by_its_type() {
+    let server = server();
+    let sets = replica_set(&server).await;
+    let scale = format!("{sets}/s/scale");
+    let unknown = json!({"spec": {"replicas": 3}, "foo": 1});
+    let replicas = async || get(&server, &scale).await.1["spec"]["replicas"].clone();
+    for (media_type, body) in [
+        ("application/merge-patch+json", unknown.clone()),
+        ("application/strategic-merge-patch+json", unknown),
+        (
+            "application/json-patch+json",
+            json!([
+                {"op": "replace", "path": "/spec/replicas", "value": 3},
+                {"op": "add", "path": "/foo", "value": 1}
+            ]),
+        ),
+    ] {
+        let patch =
+            async |query: &str| patched(&server, &format!("{scale}?{query}"), media_type, &body).await;
+        let (status, message, told) = patch("fieldValidation=Strict").await;
+        assert!(
+            status == 422 && message.ends_with("strict decoding error: unknown field \"foo\""),
+            "{message}"
+        );
+        assert_eq!((told, replicas().await), (Vec::new(), json!(1)), "{media_type}");
+        let warned = vec!["299 - \"unknown field \\\"foo\\\"\"".to_owned()];
+        assert_eq!(patch("dryRun=All").await, (200, String::new(), warned), "{media_type}");
+        let silent = patch("dryRun=All&fieldValidation=Ignore").await;
+        assert_eq!(silent, (200, String::new(), Vec::new()), "{media_type}");
+    }
+    let twice = r#"{"spec":{"replicas":3,"replicas":4}}"#;
+    let path = format!("{scale}?fieldValidation=Strict");
+    let (status, answer) =
+        send(server.service(), Method::PATCH, &path, "application/merge-patch+json", twice).await;
+    assert!(status == 422 && answer["message"].as_str().unwrap().contains("duplicate field"), "{answer}");
+    assert_eq!(replicas().await, json!(1));
+}
+
+#[tokio::test]
+async fn slip_33_a_scale_has_metadata_that_can_be() {
+    let server = server();
+    let sets = replica_set(&server).await;
+    let scale = format!("{sets}/s/scale");
+    for (metadata, status, message) in [
+        (json!({"labels": {"A B": "x"}}), 422, "Scale.autoscaling \"s\" is invalid: metadata.labels: "),
+        (json!({"annotations": {"a/b/c": "x"}}), 422, "metadata.annotations: Invalid value: \"a/b/c\""),
+        (json!({"finalizers": ["noslash"]}), 422, "metadata.finalizers[0]: Invalid value: \"noslash\""),
+        (json!({"ownerReferences": [null]}), 422, "metadata.ownerReferences.apiVersion: Invalid value: \"\""),
+        (
+            json!({"uid": "x"}),
+            409,
+            "replicasets/scale.apps \"s\": Precondition failed: UID in precondition: x",
+        ),
+        (json!({"name": "x"}), 400, "the name of the object (x) does not match the name on the URL (s)"),
+        (json!({"namespace": "x"}), 400, "does not match the namespace sent on the request"),
+        (json!({"labels": {"a": "b"}}), 200, ""),
+    ] {
+        let body = json!({"metadata": metadata, "spec": {"replicas": 3}});
+        let (code, answer) = merge(&server, &format!("{scale}?dryRun=All"), body).await;
+        let told = answer["message"].as_str().unwrap_or_default();
+        assert!(code == status && told.contains(message), "{metadata}: {answer}");
+    }
+    let (status, answer) = merge(&server, &scale, json!({"spec": {"replicas": -1}})).await;
+    let why = "Scale.autoscaling \"s\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0";
+    assert_eq!((status, answer["message"].as_str()), (422, Some(why)));
 }
