@@ -109,10 +109,12 @@ pub(crate) fn validate_changed(
         if subresource == Some("finalize") {
             return causes_of(validation::finalize(&resource.kind, new, old), warnings);
         }
-        // These requests do not change the specification, which was valid when it was stored.
-        let parts = ["approval", "ephemeralcontainers", "resize"];
-        if subresource.is_some_and(|part| parts.contains(&part)) {
-            return Vec::new();
+        match subresource {
+            // This does not change the specification, which was valid when it was stored.
+            Some("approval") => return Vec::new(),
+            Some("ephemeralcontainers") => return causes_of(validation::ephemeral(new, old), warnings),
+            Some("resize") => return causes_of(validation::resize(new, old), warnings),
+            _ => {}
         }
         let mut report = validation::update(&resource.kind, new, old);
         // What runs pods is warned of when its specification changes, not with each change of a label.

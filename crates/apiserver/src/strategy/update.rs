@@ -78,7 +78,7 @@ fn separate_containers(part: &str, old: &Value, new: &mut Value) {
     let fields: &[&str] =
         if part == "resize" { &["containers", "initContainers"] } else { &["ephemeralContainers"] };
     let managed = new.pointer("/metadata/managedFields").cloned();
-    let spec = new.get("spec").cloned().unwrap_or_default();
+    let mut spec = new.get("spec").cloned().unwrap_or_default();
     *new = old.clone();
     if let Some(kept) = new.get_mut("spec") {
         for name in fields {
@@ -98,6 +98,9 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
         Some(value) => fields.insert(name.to_owned(), value),
         None => fields.remove(name),
     };
+            if part == "resize" {
+                keep_but_resources(kept.get(*name), spec.get_mut(*name));
+            }
 }
 
 /// Counts a change of anything but metadata and status.
@@ -106,6 +109,23 @@ pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value
         return Ok(());
     }
     let counts_status = !resource.kind.has_status();
+/// Takes all but the resources of containers from the old version, unless others are in the list: those are refused.
+fn keep_but_resources(old: Option<&Value>, new: Option<&mut Value>) {
+    let (Some(old), Some(new)) = (old.and_then(Value::as_array), new.and_then(|new| new.as_array_mut()))
+    else {
+        return;
+    };
+    if !new.iter().map(|one| one.get("name")).eq(old.iter().map(|one| one.get("name"))) {
+        return;
+    }
+    for (container, old) in new.iter_mut().zip(old) {
+        let given = std::mem::replace(container, old.clone());
+        for name in ["resources", "resizePolicy"] {
+            set(container, name, given.get(name).cloned());
+        }
+    }
+}
+
     let counted = |name: &str| match name {
         "metadata" | "apiVersion" | "kind" => false,
         "status" => counts_status,

@@ -15,6 +15,7 @@ mod metadata;
 mod network;
 mod node;
 mod pod;
+mod pod_parts;
 mod pod_resources;
 mod pod_status;
 mod pod_update;
@@ -34,6 +35,7 @@ use objects::names::NameRule;
 use serde_json::Value;
 
 pub use errors::{FieldError, Report};
+pub(crate) use pod_parts::{ephemeral, resize};
 
 use crate::fields;
 use crate::kind::Kind;

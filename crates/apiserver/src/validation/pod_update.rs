@@ -11,12 +11,7 @@ const REQUIRED: &str = "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecut
 /// Checks the specification of a new version of a pod.
 pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
     let (is, was) = (get(new, "spec"), get(old, "spec"));
-    let mut whole = Report::default();
-    pod::spec(is, "spec", &mut whole);
-    // Such containers come by a request of their own and stay, and so does the node.
-    whole.errors.retain(|error| error.field != "spec.ephemeralContainers" && error.field != "spec.nodeName");
-    report.errors.extend(whole.errors);
-    // Changes of pods are not warned of: it is programs that make them.
+    specification(is, report);
     for field in ["containers", "initContainers"] {
         let place = at("spec", field);
         if list(is, field).len() != list(was, field).len() {
@@ -43,6 +38,15 @@ pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
         report.forbidden("spec", detail);
     }
+}
+
+/// Checks a specification that exists: changes of pods are not warned of, as it is programs that make them.
+pub(super) fn specification(spec: &Value, report: &mut Report) {
+    let mut whole = Report::default();
+    pod::spec(spec, "spec", &mut whole);
+    // Such containers come by a request of their own and stay, and so does the node.
+    whole.errors.retain(|error| error.field != "spec.ephemeralContainers" && error.field != "spec.nodeName");
+    report.errors.extend(whole.errors);
 }
 
 fn image(image: &str, path: &str, report: &mut Report) {

@@ -79,6 +79,135 @@ async fn slip_35_tolerations_of_a_pod_are_only_added() {
     assert_eq!(merge(&server, &path, tolerating(json!(list))).await.0, 422);
 }
 
+/// Sends a strategic merge patch; returns the status, the text of the refusal, and the answer.
+async fn strategic(server: &ApiServer, path: &str, change: &Value) -> (u16, String, Value) {
+    let media_type = "application/strategic-merge-patch+json";
+    let (status, answer) = send(server.service(), Method::PATCH, path, media_type, &change.to_string()).await;
+    (status, answer["message"].as_str().unwrap_or_default().to_owned(), answer)
+}
+
+#[tokio::test]
+async fn slip_35_a_resize_changes_processor_and_memory_and_not_the_class_of_a_pod() {
+    let server = server();
+    let one = |name: &str, requests: Value| json!({"name": name, "image": "i", "resources": {"requests": requests}});
+    let mut stays = one("s", json!({"cpu": "1"}));
+    stays["restartPolicy"] = json!("Always");
+    for (name, spec) in [
+        ("none", json!({"containers": [one("a", json!({}))]})),
+        (
+            "some",
+            json!({"containers": [one("a", json!({"cpu": "1", "ephemeral-storage": "1"})), one("b", json!({}))],
+            "initContainers": [one("i", json!({"cpu": "1"})), stays]}),
+        ),
+        ("whole", json!({"containers": [one("a", json!({}))], "resources": {"requests": {"cpu": "1"}}})),
+        ("windows", json!({"containers": [one("a", json!({}))], "os": {"name": "windows"}})),
+    ] {
+        let (status, answer) = post(&server, PODS, json!({"metadata": {"name": name}, "spec": spec})).await;
+        assert_eq!(status, 201, "{answer}");
+    }
+    let of = |name: &str, requests: Value| json!({"name": name, "resources": {"requests": requests}});
+    let containers = |list: Value| json!({"spec": {"containers": list}});
+    for (pod, change, refusal) in [
+        (
+            "none",
+            containers(json!([of("a", json!({"cpu": "1"}))])),
+            "spec: Invalid value: \"BestEffort\": Pod QOS Class may not change as a result of resizing",
+        ),
+        ("none", containers(json!([of("a", json!({"ephemeral-storage": "1"}))])), ""),
+        ("some", containers(json!([of("a", json!({"cpu": "2"}))])), ""),
+        ("some", containers(json!([of("b", json!({"cpu": "2"}))])), ""),
+        (
+            "some",
+            containers(json!([of("a", json!({"ephemeral-storage": "2"}))])),
+            "spec: Forbidden: only cpu and memory resources are mutable",
+        ),
+        (
+            "some",
+            containers(json!([of("a", json!({"cpu": null}))])),
+            "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+        ),
+        (
+            "some",
+            containers(json!([of("a", json!({"cpu": "-2"}))])),
+            "spec.containers[0].resources.requests[cpu]: Invalid value: \"-2\": must be greater than or equal to 0",
+        ),
+        (
+            "some",
+            containers(json!([{"name": "z", "image": "i"}])),
+            "spec.containers: Forbidden: containers may not be added or removed on resize",
+        ),
+        ("some", json!({"spec": {"initContainers": [of("s", json!({"cpu": "2"}))]}}), ""),
+        (
+            "some",
+            json!({"spec": {"initContainers": [of("i", json!({"cpu": "2"}))]}}),
+            "spec: Forbidden: resources for non-sidecar init containers are immutable",
+        ),
+        (
+            "whole",
+            containers(json!([of("a", json!({"cpu": "1"}))])),
+            "[]: Forbidden: pods with pod-level resources cannot be resized",
+        ),
+        (
+            "windows",
+            containers(json!([of("a", json!({"cpu": "1"}))])),
+            "[]: Forbidden: windows pods cannot be resized",
+        ),
+    ] {
+        let (status, told, _) = strategic(&server, &format!("{PODS}/{pod}/resize?dryRun=All"), &change).await;
+        let expected = if refusal.is_empty() { 200 } else { 422 };
+        assert!(status == expected && told.ends_with(refusal), "{pod} {change}: {status} {told}");
+    }
+    // The image comes by another request.
+    let change = containers(json!([{"name": "a", "image": "other"}]));
+    let (status, told, answer) = strategic(&server, &format!("{PODS}/some/resize"), &change).await;
+    assert_eq!((status, &answer["spec"]["containers"][0]["image"]), (200, &json!("i")), "{told}");
+}
+
+#[tokio::test]
+async fn slip_35_ephemeral_containers_stay_as_they_came() {
+    let server = server();
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    assert_eq!(post(&server, PODS, pod).await.0, 201);
+    let path = format!("{PODS}/p/ephemeralcontainers");
+    let with = |container: Value| json!({"spec": {"ephemeralContainers": [container]}});
+    assert_eq!(strategic(&server, &path, &with(json!({"name": "d", "image": "x"}))).await.0, 200);
+    let unsettable =
+        |field: &str| format!("[0].{field}: Forbidden: cannot be set for an Ephemeral Container");
+    for (container, refusal) in [
+        (json!({"name": "e", "image": "x", "targetContainerName": "a"}), String::new()),
+        (
+            json!({"name": "d", "image": "y"}),
+            "existing ephemeral containers \"d\" may not be changed\n".into(),
+        ),
+        (json!({"name": "a", "image": "x"}), "[0].name: Duplicate value: \"a\"".into()),
+        (json!({"name": "e"}), "[0].image: Required value".into()),
+        (
+            json!({"name": "e", "image": "x", "targetContainerName": "z"}),
+            "[0].targetContainerName: Not found: \"z\"".into(),
+        ),
+        (json!({"name": "e", "image": "x", "ports": [{"containerPort": 0}]}), unsettable("ports")),
+        (
+            json!({"name": "e", "image": "x", "resources": {"requests": {"cpu": "1"}}}),
+            unsettable("resources"),
+        ),
+        (
+            json!({"name": "e", "image": "x", "startupProbe": {"exec": {"command": ["x"]}}}),
+            unsettable("startupProbe"),
+        ),
+    ] {
+        let (status, told, _) =
+            strategic(&server, &format!("{path}?dryRun=All"), &with(container.clone())).await;
+        let expected = if refusal.is_empty() { 200 } else { 422 };
+        assert!(status == expected && told.ends_with(&refusal), "{container}: {status} {told}");
+    }
+    let (status, answer) = merge(&server, &path, json!({"spec": {"ephemeralContainers": []}})).await;
+    let told = answer["message"].as_str().unwrap();
+    assert!(
+        status == 422 && told.contains("existing ephemeral containers \"d\" may not be removed"),
+        "{told}"
+    );
+}
+
 #[tokio::test]
 async fn slip_35_a_gated_pod_becomes_more_particular() {
     let server = server();
