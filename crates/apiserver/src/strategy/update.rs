@@ -33,11 +33,9 @@ pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, ol
         set(new, "status", status);
         if let Some(fields) = new.get_mut("metadata") {
             set(fields, "managedFields", managed);
-            if resource.custom.is_none()
-                && let Some(given) = metadata
-            {
-                for name in ["annotations", "labels", "finalizers"] {
-                    set(fields, name, given.get(name).cloned());
+            if let Some(given) = metadata {
+                for name in written_with_status(resource) {
+                    set(fields, name, given.get(*name).cloned());
                 }
             }
         }
@@ -45,6 +43,24 @@ pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, ol
         separate_containers(part, old, new);
     } else if kind.has_status() && matches!(subresource, None | Some("finalize")) {
         set(new, "status", old.get("status").cloned());
+    }
+}
+
+/// Returns the metadata that a request for the status writes as well.
+fn written_with_status(resource: &Resource) -> &'static [&'static str] {
+    match (&*resource.kind.group, &*resource.kind.plural) {
+        _ if resource.custom.is_some() => &[],
+        (
+            "admissionregistration.k8s.io"
+            | "apiregistration.k8s.io"
+            | "flowcontrol.apiserver.k8s.io"
+            | "storage.k8s.io",
+            _,
+        ) => &[],
+        // Old nodes sent owners that they had misread.
+        ("", "pods") => &["annotations", "labels", "finalizers"],
+        ("apps", "deployments") => &["annotations", "finalizers", "ownerReferences"],
+        _ => &["annotations", "labels", "finalizers", "ownerReferences"],
     }
 }
 
@@ -82,6 +98,9 @@ fn separate_containers(part: &str, old: &Value, new: &mut Value) {
     *new = old.clone();
     if let Some(kept) = new.get_mut("spec") {
         for name in fields {
+            if part == "resize" {
+                keep_but_resources(kept.get(*name), spec.get_mut(*name));
+            }
             set(kept, name, spec.get(*name).cloned());
         }
     }
@@ -90,25 +109,6 @@ fn separate_containers(part: &str, old: &Value, new: &mut Value) {
     }
 }
 
-fn set(object: &mut Value, name: &str, value: Option<Value>) {
-    let Some(fields) = object.as_object_mut() else {
-        return;
-    };
-    match value {
-        Some(value) => fields.insert(name.to_owned(), value),
-        None => fields.remove(name),
-    };
-            if part == "resize" {
-                keep_but_resources(kept.get(*name), spec.get_mut(*name));
-            }
-}
-
-/// Counts a change of anything but metadata and status.
-pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value) -> Outcome<()> {
-    if !Strategy::of(resource).has_generation {
-        return Ok(());
-    }
-    let counts_status = !resource.kind.has_status();
 /// Takes all but the resources of containers from the old version, unless others are in the list: those are refused.
 fn keep_but_resources(old: Option<&Value>, new: Option<&mut Value>) {
     let (Some(old), Some(new)) = (old.and_then(Value::as_array), new.and_then(|new| new.as_array_mut()))
@@ -126,6 +126,22 @@ fn keep_but_resources(old: Option<&Value>, new: Option<&mut Value>) {
     }
 }
 
+fn set(object: &mut Value, name: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => fields.insert(name.to_owned(), value),
+        None => fields.remove(name),
+    };
+}
+
+/// Counts a change of anything but metadata and status.
+pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value) -> Outcome<()> {
+    if !Strategy::of(resource).has_generation {
+        return Ok(());
+    }
+    let counts_status = !resource.kind.has_status();
     let counted = |name: &str| match name {
         "metadata" | "apiVersion" | "kind" => false,
         "status" => counts_status,

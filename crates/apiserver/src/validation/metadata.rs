@@ -17,7 +17,7 @@ const STANDARD_FINALIZERS: &[&str] =
     &["orphan", "foregroundDeletion", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"];
 
 /// Returns how the objects of a built-in kind may be called.
-fn name_rule(kind: &Kind) -> NameRule {
+pub(super) fn name_rule(kind: &Kind) -> NameRule {
     match (&*kind.group, &*kind.plural) {
         ("", "namespaces") => NameRule::Label,
         ("", "services") => NameRule::Dns1035,

@@ -164,7 +164,13 @@ fn update_of_rarer(kind: &Kind, new: &Value, old: &Value, report: &mut Report) {
 /// Returns what is wrong with the status of a new version of an object.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    metadata::validate_built_in(new, kind, &mut report);
+    match (&*kind.group, &*kind.plural) {
+        // Here finalizers need no path, though they do where the object is written.
+        ("policy", "poddisruptionbudgets") | ("batch", "cronjobs") | ("apiextensions.k8s.io", _) => {
+            metadata::validate(new, metadata::name_rule(kind), &mut report);
+        }
+        _ => metadata::validate_built_in(new, kind, &mut report),
+    }
     metadata::validate_update(new, old, &mut report);
     status::update(kind, new, old, &mut report);
     match (&*kind.group, &*kind.plural) {
@@ -172,6 +178,13 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
         ("batch", "jobs") => job_status::update(new, old, &mut report),
         _ => {}
     }
+    report
+}
+
+/// Returns what is wrong with the metadata of a scale.
+pub fn scale(kind: &Kind, scale: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate_built_in(scale, kind, &mut report);
     report
 }
 
@@ -183,13 +196,6 @@ pub fn finalize(kind: &Kind, new: &Value, old: &Value) -> Report {
     for (index, finalizer) in fields::texts(new, "spec.finalizers").enumerate() {
         config::finalizer(finalizer, &errors::item("spec.finalizers", index), &mut report);
     }
-/// Returns what is wrong with the metadata of a scale.
-pub fn scale(kind: &Kind, scale: &Value) -> Report {
-    let mut report = Report::default();
-    metadata::validate_built_in(scale, kind, &mut report);
-    report
-}
-
     report
 }
 

@@ -47,6 +47,50 @@ async fn slip_34_a_status_that_cannot_be_is_refused() {
 }
 
 #[tokio::test]
+async fn slip_33_metadata_that_comes_with_a_status_is_checked_and_written() {
+    const SPARE: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let server = server();
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    for (path, name, spec) in [
+        (DEPLOYMENTS, "d", spec.clone()),
+        ("/apis/apps/v1/namespaces/default/statefulsets", "s", spec),
+        (PODS, "p", json!({"containers": [{"name": "c", "image": "i"}]})),
+        (SPARE, "b", json!({"selector": {"matchLabels": {"a": "b"}}})),
+        ("/api/v1/namespaces", "n", json!({})),
+    ] {
+        assert_eq!(post(&server, path, json!({"metadata": {"name": name}, "spec": spec})).await.0, 201);
+        let object = format!("{path}/{name}");
+        let status = async |metadata: Value| {
+            let (code, answer) =
+                merge(&server, &format!("{object}/status?dryRun=All"), json!({"metadata": metadata})).await;
+            let told = answer["message"].as_str().unwrap_or_default().to_owned();
+            (code, answer["metadata"].clone(), told)
+        };
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"});
+        let (code, metadata, _) = status(json!({"ownerReferences": [owner]})).await;
+        let expected = if path == PODS { Value::Null } else { json!([owner]) };
+        assert_eq!((code, &metadata["ownerReferences"]), (200, &expected), "{object}");
+        let (code, metadata, _) = status(json!({"labels": {"x": "y"}, "annotations": {"x": "y"}})).await;
+        let labels = if path == DEPLOYMENTS { &Value::Null } else { &json!("y") };
+        assert_eq!((code, &metadata["labels"]["x"]), (200, labels), "{object}");
+        assert_eq!(metadata["annotations"]["x"], "y", "{object}");
+        for owners in [json!([{"apiVersion": "", "kind": "A", "name": "b", "uid": "c"}]), json!([null])] {
+            let (code, _, told) = status(json!({"ownerReferences": owners})).await;
+            let is_refused = code == 422 && told.contains("metadata.ownerReferences.apiVersion");
+            assert!(is_refused == (path != PODS), "{object}: {told}");
+        }
+        let (code, _, told) = status(json!({"finalizers": ["noslash"]})).await;
+        assert_eq!(code, if path == SPARE { 200 } else { 422 }, "{object}: {told}");
+        assert_eq!(status(json!({"finalizers": ["x y"]})).await.0, 422, "{object}");
+        // The object itself cannot have what is nobody.
+        let (code, answer) = merge(&server, &object, json!({"metadata": {"ownerReferences": [null]}})).await;
+        assert_eq!(code, 422, "{object}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn slip_34_a_status_does_not_end_a_namespace() {
     let server = server();
     let made = json!({"metadata": {"name": "n"}});

@@ -8,21 +8,18 @@ pub fn apply(mut document: Value, patch: Value) -> Value {
     document
 }
 
-fn merge(document: &mut Value, patch: Value) {
-    match (document, patch) {
-        (Value::Object(target), Value::Object(patch)) => {
-            for (key, change) in patch {
-                merge_key(target, key, change);
-            }
+fn merge(document: &mut Value, mut patch: Value) {
+    if let (Value::Object(target), Value::Object(changes)) = (&mut *document, &mut patch) {
+        for (key, change) in std::mem::take(changes) {
+            merge_key(target, key, change);
         }
-        (target, mut patch) => {
-            // Nulls mean "delete" in objects only; a list that replaces something is kept as it is.
-            if patch.is_object() {
-                drop_nulls(&mut patch);
-            }
-            *target = patch;
-        }
+        return;
     }
+    // Servers keep a list as it is where it replaces an object only.
+    if !document.is_object() {
+        drop_nulls(&mut patch);
+    }
+    *document = patch;
 }
 
 fn merge_key(target: &mut Map<String, Value>, key: String, mut change: Value) {
@@ -39,16 +36,14 @@ fn merge_key(target: &mut Map<String, Value>, key: String, mut change: Value) {
     }
 }
 
+/// Drops what is null in objects; a list has as many items as before.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, item| !item.is_null());
             map.values_mut().for_each(drop_nulls);
         }
-        Value::Array(items) => {
-            items.retain(|item| !item.is_null());
-            items.iter_mut().for_each(drop_nulls);
-        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -97,6 +92,21 @@ mod tests {
         ];
         for (document, patch, expected) in cases {
             assert_eq!(apply(document, patch.clone()), expected, "{patch}");
+        }
+    }
+
+    #[test]
+    fn slip_33_items_of_lists_that_are_null_stay_and_their_fields_go_as_on_servers() {
+        let document = json!({"list": [1], "map": {"a": 1}, "text": "x"});
+        let items = json!([null, 1, {"a": null, "b": [null]}]);
+        for (key, expected) in [
+            ("list", json!([null, 1, {"b": [null]}])),
+            ("text", json!([null, 1, {"b": [null]}])),
+            ("new", json!([null, 1, {"b": [null]}])),
+            ("map", items.clone()),
+        ] {
+            let merged = apply(document.clone(), json!({ key: items }));
+            assert_eq!(merged[key], expected, "{key}");
         }
     }
 
