@@ -111,10 +111,13 @@ fn allocate_address(
     next: &mut u32,
     name: &str,
 ) -> Outcome<()> {
+    if let Some(old) = old {
+        type_fields::agree_on_address(old, spec);
+    }
     let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
     let before = old.and_then(|old| old.get("clusterIP")).and_then(Value::as_str).unwrap_or_default();
     let listed = spec.get("clusterIPs").and_then(Value::as_array).and_then(|list| list.first());
-    if old.is_none() && listed.is_some_and(|first| *first != given.as_str()) {
+    if listed.is_some_and(|first| *first != given.as_str()) {
         // Validation refuses that.
         return Ok(());
     }

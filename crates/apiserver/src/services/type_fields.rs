@@ -95,6 +95,25 @@ pub(super) fn drop_type_dependent_fields(old: &Fields, new: &mut Fields) {
     }
 }
 
+/// Makes the list of addresses follow the address where a client changed or left out one of the two.
+///
+/// What still differs then is refused.
+pub(super) fn agree_on_address(old: &Fields, new: &mut Fields) {
+    const LIST: &str = "clusterIPs";
+    let addresses = |spec: &Fields| spec.get(LIST).and_then(Value::as_array).cloned().unwrap_or_default();
+    let (was, before) = (text(old, "clusterIP").to_owned(), addresses(old));
+    if text(new, "clusterIP").is_empty() && !was.is_empty() {
+        new.insert("clusterIP".into(), json!(was));
+    }
+    let address = text(new, "clusterIP").to_owned();
+    let listed = Some(addresses(new)).filter(|listed| !listed.is_empty()).unwrap_or_else(|| before.clone());
+    let follows = address != was && listed == before && !address.is_empty();
+    let listed = if follows { vec![json!(address)] } else { listed };
+    if !listed.is_empty() {
+        new.insert(LIST.into(), Value::Array(listed));
+    }
+}
+
 /// Puts back the ports of nodes that were given to ports of the same name.
 pub(super) fn keep_node_ports(old: &Fields, new: &mut Fields) {
     if needs_health_port(old) && needs_health_port(new) && !new.contains_key("healthCheckNodePort") {

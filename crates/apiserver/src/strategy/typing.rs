@@ -54,6 +54,7 @@ pub(super) static METADATA: LazyLock<Shape> = LazyLock::new(|| {
 /// Sets the defaults of an object, unless they would make it far larger than any object may be.
 pub(crate) fn complete(resource: &Resource, object: &mut Value) -> Outcome<()> {
     let Some(version) = resource.version() else {
+        drop_removed(resource, object);
         defaults::apply(object, &resource.shape);
         return Ok(());
     };
@@ -62,6 +63,14 @@ pub(crate) fn complete(resource: &Resource, object: &mut Value) -> Outcome<()> {
     }
     let what = "the defaults of its schema would make the object too large";
     Err(ApiError::bad_request(format!("{}: {what}", resource.kind.kind)))
+}
+
+/// Drops fields of features that servers no longer have.
+fn drop_removed(resource: &Resource, object: &mut Value) {
+    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+    if let Some(spec) = spec.filter(|_| resource.is("", "nodes")) {
+        spec.remove("configSource");
+    }
 }
 
 /// Returns what is wrong with a new object. The first warnings are about what is accepted, the others are told in any case.

@@ -1,5 +1,6 @@
 //! What is wrong with the fields of an object, in the words that clients know.
 
+use objects::names;
 use serde_json::Value;
 
 /// One thing that is wrong with a field.
@@ -96,6 +97,20 @@ impl Report {
     pub(super) fn one_of_or_empty(&mut self, field: &str, value: &str, supported: &[&str]) {
         if !value.is_empty() {
             self.one_of(field, value, supported);
+        }
+    }
+
+    /// Reports what is no path that begins with a domain.
+    pub(super) fn domain_path(&mut self, field: &str, given: &str) {
+        match given.split_once('/') {
+            _ if given.is_empty() => self.required(field, ""),
+            Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
+                self.invalid_all(field, domain, names::subdomain(domain));
+            }
+            _ => {
+                let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+                self.invalid(field, given, detail);
+            }
         }
     }
 

@@ -15,16 +15,7 @@ pub(super) fn ingress_class(object: &Value, report: &mut Report) {
     if controller.len() > LONGEST {
         report.too_long(place, LONGEST);
     }
-    match controller.split_once('/') {
-        _ if controller.is_empty() => report.required(place, ""),
-        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
-            report.invalid_all(place, domain, names::subdomain(domain));
-        }
-        _ => {
-            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            report.invalid(place, controller, detail);
-        }
-    }
+    report.domain_path(place, controller);
     let (parameters, path) = (get(object, "spec.parameters"), "spec.parameters");
     if parameters.is_null() {
         return;

@@ -321,6 +321,9 @@ fn generated_labels(object: &Value, report: &mut Report) {
     }
 }
 
+/// The name of who manages a job instead of this cluster may have this many bytes.
+const MAX_MANAGER: usize = 63;
+
 pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
     for field in [
         "parallelism",
@@ -332,6 +335,12 @@ pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
         "backoffLimitPerIndex",
     ] {
         not_negative(spec, field, path, report);
+    }
+    if let Some(manager) = get(spec, "managedBy").as_str() {
+        report.domain_path(&at(path, "managedBy"), manager);
+        if manager.len() > MAX_MANAGER {
+            report.too_long(&at(path, "managedBy"), MAX_MANAGER);
+        }
     }
     let mode = text(spec, "completionMode");
     report.one_of_or_empty(&at(path, "completionMode"), mode, &["NonIndexed", "Indexed"]);
@@ -373,7 +382,7 @@ pub(super) fn cron_job(object: &Value, report: &mut Report) {
             let detail =
                 "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
             report.invalid("spec.timeZone", zone, detail);
-        } else if jiff::tz::TimeZone::get(zone).is_err() {
+        } else if !jiff::tz::TimeZone::get(zone).is_ok_and(|found| found.iana_name() == Some(zone)) {
             report.invalid("spec.timeZone", zone, &format!("unknown time zone {zone}"));
         }
     }

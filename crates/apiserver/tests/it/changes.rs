@@ -253,6 +253,57 @@ async fn slip_35_ephemeral_containers_stay_as_they_came() {
 }
 
 #[tokio::test]
+async fn slip_35_addresses_zones_and_managers_that_cannot_be_are_refused() {
+    let server = server();
+    let job = json!({"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}});
+    let jobs = "/apis/batch/v1/namespaces/default";
+    let mut managed = job.clone();
+    managed["managedBy"] = json!("ab");
+    let cron = |zone: &str| json!({"schedule": "* * * * *", "timeZone": zone, "jobTemplate": {"spec": job}});
+    for (path, spec, refusal) in [
+        ("cronjobs", cron("Europe/Berlin"), ""),
+        ("cronjobs", cron("UTC"), ""),
+        (
+            "cronjobs",
+            cron("europe/berlin"),
+            "spec.timeZone: Invalid value: \"europe/berlin\": unknown time zone europe/berlin",
+        ),
+        ("cronjobs", cron("utc"), "spec.timeZone: Invalid value: \"utc\": unknown time zone utc"),
+        (
+            "jobs",
+            managed,
+            "spec.managedBy: Invalid value: \"ab\": must be a domain-prefixed path (such as \"acme.io/foo\")",
+        ),
+    ] {
+        let made = json!({"metadata": {"generateName": "a-"}, "spec": spec});
+        let (status, answer) = post(&server, &format!("{jobs}/{path}"), made).await;
+        let told = answer["message"].as_str().unwrap_or_default();
+        let expected = if refusal.is_empty() { 201 } else { 422 };
+        assert!(status == expected && told.ends_with(refusal), "{spec}: {answer}");
+    }
+    let services = "/api/v1/namespaces/default/services";
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let (status, answer) =
+        changed(&server, services, service, "", json!({"spec": {"clusterIPs": ["None"]}})).await;
+    let told = answer["message"].as_str().unwrap_or_default();
+    let refusal = "spec.clusterIPs: Invalid value: [\"None\"]: first value must match `clusterIP`";
+    assert!(status == 422 && told.ends_with(refusal), "{answer}");
+    let (_, kept) = get(&server, &format!("{services}/s")).await;
+    // Old clients know one of the two fields.
+    for change in [
+        json!({"clusterIPs": null}),
+        json!({"clusterIP": null}),
+        json!({"clusterIP": null, "clusterIPs": null}),
+    ] {
+        let (status, answer) = merge(&server, &format!("{services}/s"), json!({"spec": change})).await;
+        assert_eq!((status, &answer["spec"]), (200, &kept["spec"]), "{change}");
+    }
+    let node = json!({"metadata": {"name": "n"}, "spec": {"configSource": {"configMap": {"name": "x", "namespace": "y", "kubeletConfigKey": "z"}}}});
+    let (status, answer) = post(&server, "/api/v1/nodes", node).await;
+    assert_eq!((status, &answer["spec"]["configSource"]), (201, &Value::Null));
+}
+
+#[tokio::test]
 async fn slip_35_a_gated_pod_becomes_more_particular() {
     let server = server();
     let gated = || pod(&json!({"schedulingGates": [{"name": "g"}], "nodeSelector": {"a": "b"}}));
