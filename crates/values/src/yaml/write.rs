@@ -293,8 +293,11 @@ impl Writer {
         let mut spaces = false;
         let mut characters = text.chars().peekable();
         let mut is_first = true;
+        // Go's library looks for a byte order mark at the beginning of the text for each of its characters.
+        let is_marked = text.starts_with('\u{feff}');
         while let Some(character) = characters.next() {
-            if !is_printable(character) || is_break(character) || matches!(character, '"' | '\\') {
+            let is_special = is_break(character) || matches!(character, '"' | '\\');
+            if is_marked || is_special || !is_printable(character) {
                 self.escape(character);
                 spaces = false;
             } else if character == ' ' {
