@@ -21,6 +21,9 @@ const SHORTEST_WORD: usize = 4;
 /// Numbers are not longer, as they are or as Go writes them.
 const LONGEST_WORD: usize = 32;
 
+/// What programs take for the end of a line.
+const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// What stands for a masked text.
 const MASK: &str = "******";
 
@@ -32,8 +35,8 @@ const FILTER_BITS: usize = 1 << 15;
 
 /// The values of some sections that are long enough to be secrets.
 ///
-/// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust or a shell, escaped for
-/// HTML, a URL or a form, three of these one in the other, and all that in base64.
+/// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust, Python or a shell, escaped
+/// for HTML, a URL, a form or a table, shown as `cat -v` does, three of these one in the other, and all that in base64.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets<'v> {
     /// Sorted, each once.
@@ -321,7 +324,7 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
         Value::String(text) => {
             // A text of several lines is quoted line by line.
-            let parts = std::iter::once(text.as_str()).chain(text.lines().map(str::trim));
+            let parts = std::iter::once(text.as_str()).chain(text.split(BREAKS).map(str::trim));
             texts.extend(parts.filter(|part| part.chars().nth(SHORTEST - 1).is_some()));
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
@@ -470,9 +473,10 @@ mod tests {
         }
 
         fn value(&mut self) -> String {
-            const SPECIAL: [&str; 24] = [
+            const SPECIAL: [&str; 30] = [
                 "'", "\"", "\\", "\t", "\n", " ", "&", "<", ">", "%", "+", "=", "/", "é", "🦀", "\u{7f}",
-                "\u{1b}", "\u{2028}", "%41", "\\u0041", "&amp;", "''", "\\\\", "$()",
+                "\u{1b}", "\u{2028}", "%41", "\\u0041", "&amp;", "''", "\\\\", "$()", "\r", "\u{85}",
+                "\u{a0}", "ÿ", "日本", "\"\"",
             ];
             let mut value = String::new();
             for _ in 0..1 + self.below(4) {
@@ -497,8 +501,90 @@ mod tests {
         byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)
     }
 
+    /// Quotes as tools of GNU do; `is_shown` tells what their locale can print.
+    fn gnu(text: &str, is_shown: impl Fn(char) -> bool) -> String {
+        let mut quoted = String::new();
+        let mut is_escaped = false;
+        for char in text.chars() {
+            let shown = is_shown(char) && !char.is_control() && char != '\u{2028}';
+            if shown == is_escaped {
+                quoted.push_str(if shown { "''" } else { "'$'" });
+                is_escaped = !shown;
+            }
+            match char {
+                '\'' => quoted.push_str(r"'\''"),
+                shown_char if shown => quoted.push(shown_char),
+                '\t' => quoted.push_str(r"\t"),
+                '\n' => quoted.push_str(r"\n"),
+                '\r' => quoted.push_str(r"\r"),
+                other => {
+                    let bytes = other.to_string().into_bytes().into_iter();
+                    quoted.extend(bytes.map(|byte| format!("\\{byte:03o}")));
+                }
+            }
+        }
+        quoted + if is_escaped { "''" } else { "" }
+    }
+
+    /// Quotes with a backslash: letters that have an escape of their own, and other than ASCII by their code.
+    fn coded(text: &str, own: &[(char, char)], code: fn(u32) -> String) -> String {
+        let escape = |char: char| match own.iter().find(|(own, _)| *own == char) {
+            Some((_, letter)) => format!("\\{letter}"),
+            None if (' '..='~').contains(&char) => char.to_string(),
+            None => code(u32::from(char)),
+        };
+        text.chars().map(escape).collect()
+    }
+
+    const OF_YAML: [(char, char); 10] = [
+        ('\t', 't'),
+        ('\n', 'n'),
+        ('\r', 'r'),
+        ('\u{1b}', 'e'),
+        ('"', '"'),
+        ('\\', '\\'),
+        ('\u{85}', 'N'),
+        ('\u{a0}', '_'),
+        ('\u{2028}', 'L'),
+        ('\u{2029}', 'P'),
+    ];
+
+    const OF_PYTHON: [(char, char); 5] = [('\t', 't'), ('\n', 'n'), ('\r', 'r'), ('\'', '\''), ('\\', '\\')];
+
+    fn cat(text: &str) -> String {
+        let control = |byte: u8| format!("^{}", char::from(byte ^ 0x40));
+        let plain = |byte: u8| match byte {
+            b' '..=b'~' | b'\n' => char::from(byte).to_string(),
+            other => control(other),
+        };
+        let bytes = text.bytes().map(|byte| match byte {
+            0x80..=0xff if byte & 0x7f == b'\n' => "M-^J".to_owned(),
+            0x80..=0xff => format!("M-{}", plain(byte & 0x7f)),
+            byte => plain(byte),
+        });
+        bytes.collect()
+    }
+
     /// The ways to quote a text that can lie one over another.
-    const WAYS: [fn(&str) -> String; 13] = [
+    const WAYS: [fn(&str) -> String; 19] = [
+        |text| gnu(text, |_| true),
+        |text| gnu(text, |char| char.is_ascii()),
+        |text| {
+            coded(text, &OF_YAML, |code| match code {
+                0..=0xff => format!("\\x{code:02X}"),
+                0x100..=0xffff => format!("\\u{code:04X}"),
+                _ => format!("\\U{code:08X}"),
+            })
+        },
+        |text| {
+            coded(text, &OF_PYTHON, |code| match code {
+                0..=0xff => format!("\\x{code:02x}"),
+                0x100..=0xffff => format!("\\u{code:04x}"),
+                _ => format!("\\U{code:08x}"),
+            })
+        },
+        |text| text.replace('"', "\"\""),
+        cat,
         |text| Value::from(text).to_string().trim_matches('"').to_owned(),
         |text| String::from_utf8(golang::json::to_vec(text).unwrap()).unwrap().trim_matches('"').to_owned(),
         |text| format!("{text:?}").trim_matches('"').to_owned(),
@@ -513,6 +599,28 @@ mod tests {
         |text| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\'', "&#x27;"),
         |text| text.chars().map(|char| format!("&#{};", u32::from(char))).collect(),
     ];
+
+    #[test]
+    fn slip_03_both_halves_of_a_value_are_found_where_a_break_in_it_ends_a_line() {
+        for line_break in BREAKS {
+            let values = json!([format!("hunter22{line_break}hunter33")]);
+            let secrets = Secrets::of(&[&values]);
+            assert_eq!(secrets.hide("a hunter22\n  hunter33 z"), "a ******\n  ****** z", "{line_break:?}");
+        }
+    }
+
+    #[test]
+    fn slip_03_what_a_cut_left_of_a_value_in_quotes_of_gnu_is_found() {
+        let values = json!(["hunter22日本日本日本 hunter33"]);
+        let secrets = Secrets::of(&[&values]);
+        let quoted =
+            format!("ls: cannot access '{}'", gnu("hunter22日本日本日本 hunter33", |char| char.is_ascii()));
+        assert_eq!(secrets.hide(&quoted), "ls: cannot access '******'");
+        for length in 30..quoted.len() {
+            let shown = secrets.hide_cut(&quoted[..length]).into_owned();
+            assert!(!shown.contains("hunter22"), "{shown}");
+        }
+    }
 
     #[test]
     fn slip_03_values_are_found_in_any_stack_of_three_ways_to_quote_them() {
