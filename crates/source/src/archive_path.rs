@@ -82,7 +82,7 @@ pub enum Unpacked {
 pub enum EntryError {
     /// A name that can't be one here.
     #[error(
-        "the name {0:?} is refused: names are relative, in UTF-8, without .. and control characters, at most {MAX_PATH} bytes long and {MAX_DEPTH} directories deep"
+        "the name {0:?} is refused: names are relative, in UTF-8, without .., backslashes and control characters, at most {MAX_PATH} bytes long and {MAX_DEPTH} directories deep"
     )]
     Name(String),
     /// A name that was there before.
@@ -102,7 +102,7 @@ pub enum EntryError {
     SetId(String),
     /// A link that leads elsewhere.
     #[error(
-        "the link {0:?} does not lead to a file of the bundle: links are relative, stay inside and lead through no other link"
+        "the link {0:?} does not lead to a file of the bundle: links are relative, stay inside, lead to no directory and through no other link"
     )]
     Link(String),
     /// Too many entries.

@@ -90,7 +90,8 @@ pub enum IndexError {
     Yaml(#[from] YamlError),
     /// It has another structure.
     #[error(
-        "the index has no mapping of names to lists of versions at {0:?}: write entries: {{NAME: [{{version: 1.2.3}}]}}"
+        "the index has no mapping of names to lists of versions at {0:?}: write entries: {{NAME: [{{version: 1.2.3}}]}}, \
+         or entries: {{}} if nothing is offered"
     )]
     Structure(String),
     /// It has too many lines.
@@ -227,8 +228,8 @@ impl IndexBuilder {
     /// Takes what is left of the tree of the index: it shows the structure, and has lists that are shared.
     fn take_rest(&mut self, rest: &Value) -> Result<(), IndexError> {
         let Some(lists) = lists(rest).map_err(IndexError::Structure)? else {
-            self.lines.clear();
-            return Ok(());
+            // A file that was cut behind its head looks like this. Who offers nothing any more says so.
+            return Err(IndexError::Structure(ENTRIES.to_owned()));
         };
         for (name, versions) in lists {
             self.begin(name.to_owned());
@@ -477,6 +478,11 @@ mod tests {
             ("", IndexError::Structure("entries".to_owned())),
             ("- a", IndexError::Structure("entries".to_owned())),
             ("entries: []", IndexError::Structure("entries".to_owned())),
+            ("apiVersion: v1\nentries:\n", IndexError::Structure("entries".to_owned())),
+            (
+                "entries: {a: [{version: 1.0.0}]}\nentries: null\n",
+                IndexError::Structure("entries".to_owned()),
+            ),
             ("entries: {a: {version: 1.0.0}}", IndexError::Structure("entries.a".to_owned())),
             (&many, IndexError::Lines),
         ] {
@@ -487,7 +493,7 @@ mod tests {
         let entry = format!("{{version: 1.0.0, description: '{}'}},", "x".repeat(100_000));
         let large = format!("entries: {{a: [{}]}}", entry.repeat(MAX_INDEX_BYTES / entry.len() + 1));
         assert_eq!(Index::parse(large.as_bytes()).unwrap_err(), IndexError::Large);
-        assert_eq!(shown("entries:\n"), Vec::<String>::new());
+        assert_eq!(shown("entries: {}\n"), Vec::<String>::new());
     }
 
     #[test]
