@@ -182,6 +182,9 @@ async fn sources(
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
+    if let Some(refusal) = view.refusal() {
+        return text_or_failure(Err(refusal));
+    }
     let secret = SecretValues::of(view.secrets.clone(), debug.may_show(&query));
     match split(&file) {
         ("list", "text") => text(secret.telling(|telling| view::sources::text(&view, telling))),
@@ -209,6 +212,9 @@ async fn ask_of_source(
     command: impl FnOnce(SourceKey) -> Command,
 ) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
+    if let Some(refusal) = view.refusal() {
+        return text_or_failure(Err(refusal));
+    }
     match view::sources::find(&view, name) {
         Ok(source) => answer(debug, command(source.key.clone())).await,
         Err(unknown) => (StatusCode::NOT_FOUND, format!("{unknown}\n")).into_response(),

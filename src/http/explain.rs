@@ -65,6 +65,11 @@ pub(super) fn why(
     output: OutputFormat,
     telling: Format<'_>,
 ) -> Response {
+    if what == "source"
+        && let Some(refusal) = view.refusal()
+    {
+        return response::text_or_failure(Err(refusal));
+    }
     let found = match what {
         "module" => why::module(view, name, telling),
         "queue" => why::queue(view, name, telling),

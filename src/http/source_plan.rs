@@ -96,6 +96,12 @@ async fn answer(debug: &DebugState, query: &BTreeMap<String, String>, body: &[u8
         Err(problem) => return (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
     };
     let Asked { source, spec, approved } = asked;
+    // A standby would fetch everything, and compare it with nothing.
+    match debug.questions.view().await.map(|view| view.refusal()) {
+        None => return ended(),
+        Some(Some(refusal)) => return text_or_failure(Err(refusal)),
+        Some(None) => {}
+    }
     // What was fetched stays until the answer is made.
     let approvals = match spec.approval {
         Approval::Manual => Approvals::parse(approved.as_deref().unwrap_or_default(), &source.namespace),

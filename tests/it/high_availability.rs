@@ -143,6 +143,10 @@ impl Cluster {
 
 const NAME: &str = "addon-operator-leader-election";
 
+/// A configuration of module sources that nobody applied.
+const SOURCE: &str = "apiVersion: addons.kyma-project.io/v1alpha1\nkind: ClusterAddonsConfiguration\n\
+    metadata: {name: a}\nspec: {repositories: [{url: 'https://localhost/index.yaml'}]}\n";
+
 /// A line of the log for each run that has ended.
 const RAN: &str = "GlobalHookRun global/traced.sh";
 
@@ -168,8 +172,19 @@ async fn f_h1_a_standby_is_ready_and_takes_over_within_two_seconds_of_a_graceful
         assert!(text.contains("standby of a.127-0-0-1.ops.pod"), "{path}: {text}");
     }
     assert!(get(&port, "/metrics").contains("addon_operator_leader 0\n"));
-    let (code, text) = cluster.world.ask(&["converge", "--debug-unix-socket", "socket-b"]);
-    assert!(code != 0 && text.contains("this replica is a standby of a."), "{text}");
+    std::fs::write(cluster.world.dir.path().join("a.yaml"), SOURCE).unwrap();
+    for command in [
+        &["converge"] as &[&str],
+        &["source", "list"],
+        &["source", "list", "-o", "json"],
+        &["source", "sync", "a"],
+        &["source", "pause", "a"],
+        &["source", "plan", "a.yaml"],
+        &["why", "source", "a"],
+    ] {
+        let (code, text) = cluster.world.ask(&[command, &["--debug-unix-socket", "socket-b"]].concat());
+        assert!(code != 0 && text.contains("this replica is a standby of a."), "{command:?}: {text}");
+    }
     assert_eq!(leader.stop(), 0);
     let ended = Instant::now();
     standby.wait("leads from now on");

@@ -40,7 +40,7 @@ use crate::task::{
     Answer, DeleteStage, HookInFlight, HookStage, ModulePurge, RunStage, Running, Task, TaskKind, Trigger,
 };
 use crate::time::Time;
-use crate::view::{ConvergeView, Footprint, View};
+use crate::view::{ConvergeView, ElectionView, Footprint, View};
 use crate::webhook::{Answered, Response, Stage, WebhookStage, Webhooks};
 
 /// Decides what the operator does next.
@@ -216,11 +216,9 @@ impl Engine {
             Event::ChartMapsLost { maps } => repositories.maps_lost(&maps),
             Event::ChartResolved { run, outcome } => repositories.chart_resolved(run, outcome),
             Event::Commanded { id, .. } if self.life == Life::Standby => {
-                let view = candidate.view(lower.cx.now);
-                let leader = view.and_then(|view| view.holder).unwrap_or_else(|| "nobody".to_owned());
-                let message = format!("this replica is a standby of {leader}");
-                let failure = Failure::new(FailureKind::Cluster, message).advise("ask the one that leads");
-                lower.cx.push(Effect::AnswerCommand { id, outcome: Err(failure) });
+                let holder = candidate.view(lower.cx.now).and_then(|view| view.holder);
+                let outcome = Err(ElectionView::refusal(holder.as_deref()));
+                lower.cx.push(Effect::AnswerCommand { id, outcome });
             }
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;

@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
 use crate::event::{TakenObject, UnwatchedKind};
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::memory::ShortMemory;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::notice::{TaskInfo, TaskType};
@@ -102,6 +102,12 @@ impl View {
         format!("{object} {name}")
     }
 
+    /// Returns why nothing is known about module sources, nor done for them, if this operator is a standby.
+    pub fn refusal(&self) -> Option<Failure> {
+        let standby = self.election.as_ref().filter(|election| election.is_standby() && !self.is_ending)?;
+        Some(ElectionView::refusal(standby.holder.as_deref()))
+    }
+
     /// Returns the picture with what everybody may read of each failure.
     ///
     /// Values that are in force by now are not masked in it, where they were none when it failed.
@@ -176,6 +182,12 @@ impl ElectionView {
     /// Returns whether this operator waits, and another one acts.
     pub fn is_standby(&self) -> bool {
         self.role == ElectionRole::Standby
+    }
+
+    /// Returns why a standby does not what only the one can do that leads, and knows not what only that one knows.
+    pub(crate) fn refusal(holder: Option<&str>) -> Failure {
+        let message = format!("this replica is a standby of {}", holder.unwrap_or("nobody"));
+        Failure::new(FailureKind::Cluster, message).advise("ask the one that leads")
     }
 }
 

@@ -477,6 +477,10 @@ fn one_replica_leads_and_the_other_is_ready() {
     let view = cluster.replica(standby).engine.view();
     assert_eq!(view.converge.standby_of, Some(Some(name.clone())));
     assert!(!view.converge.first_started);
+    // Nothing is known there about sources.
+    let refusal = view.refusal().unwrap();
+    assert_eq!(refusal.message, format!("this replica is a standby of {name}"));
+    assert!(cluster.replica(leader).engine.view().refusal().is_none());
     assert_eq!(view.election.unwrap().holder.as_ref(), Some(name));
     assert!(cluster.replica(standby).notices[0].contains(&format!("standby of {name}")));
     assert!(!cluster.trace.is_empty() && cluster.trace.iter().all(|who| who == name), "{:?}", cluster.trace);
