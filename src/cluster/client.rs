@@ -143,9 +143,18 @@ pub(crate) fn request_failure(what: &str, error: &RequestError) -> Failure {
     refused(what, error.code(), &error.cause().to_string())
 }
 
+/// What to do when a quota is used up.
+pub(crate) const QUOTA: &str = "raise the ResourceQuota, or make room in it";
+
+/// Returns whether the API server refused something because of a quota. It has the code of a missing right.
+pub(crate) fn is_of_quota(said: &str) -> bool {
+    said.contains("exceeded quota")
+}
+
 fn refused(what: &str, code: u16, said: &str) -> Failure {
     let failure = Failure::new(FailureKind::Cluster, format!("{what}: {}", without_values(said)));
     match code {
+        403 if is_of_quota(said) => failure.advise(QUOTA),
         403 => failure.advise("the operator's ServiceAccount needs a role that allows this"),
         401 => failure.advise("the credentials are not accepted (any more)"),
         _ => failure,

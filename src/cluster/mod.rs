@@ -12,11 +12,11 @@ pub(crate) mod request;
 mod request_metrics;
 pub(crate) mod watch;
 
-pub(crate) use client::request_failure;
 pub use client::{
     Access, ConnectError, connect, connect_in_process, failure, is_already_there, is_conflict, is_not_found,
     server_host,
 };
+pub(crate) use client::{QUOTA, is_of_quota, request_failure};
 pub(crate) use crd_watch::Crds;
 pub use discovery::{Discovery, ResolveError, Resource};
 pub use impersonation::impersonating;

@@ -9,8 +9,8 @@ use engine::{Failure, FailureKind};
 use super::chart_files::OpenError;
 use super::object::ObjectError;
 use super::render_thread::RenderThreadError;
-use crate::cluster::ResolveError;
 use crate::cluster::request::RequestError;
+use crate::cluster::{ResolveError, is_of_quota};
 
 /// Why a release could not be installed, upgraded, rendered or removed.
 #[derive(Debug, thiserror::Error)]
@@ -136,12 +136,18 @@ impl ReleaseError {
 
     /// Returns whether a missing right is the reason.
     pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Request(error) if error.code() == 403)
+        matches!(self, Self::Request(error) if error.code() == 403) && !self.is_of_quota()
+    }
+
+    /// Returns whether a quota is the reason, which is used up.
+    pub(super) fn is_of_quota(&self) -> bool {
+        is_of_quota(&self.to_string())
     }
 
     /// Returns whether a missing right may be the reason.
     pub(super) fn may_be_a_refusal(&self) -> bool {
         match self {
+            _ if self.is_of_quota() => false,
             Self::Request(error) => error.code() == 403,
             // What it is made of has passed through others, but for the words of the API server.
             Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } | Self::Command { .. } => {
@@ -253,6 +259,9 @@ mod tests {
         let command = |problem: &str| ReleaseError::Command { what: "upgrade", problem: problem.to_owned() };
         for of in [&objects as &dyn Fn(&str) -> ReleaseError, &hook, &command] {
             assert!(of(refused).may_be_a_refusal());
+            let full =
+                of("secrets \"a\" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=9");
+            assert!(full.is_of_quota() && !full.may_be_a_refusal() && !of(refused).is_of_quota());
             assert!(!of("it did not end in time").may_be_a_refusal());
         }
     }

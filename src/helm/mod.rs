@@ -84,7 +84,7 @@ pub use render::RenderedModule;
 pub use upgrade::Revision;
 
 use crate::cluster::request::Requests;
-use crate::cluster::{Discovery, Resource, impersonating};
+use crate::cluster::{Discovery, QUOTA, Resource, impersonating};
 use crate::driver::Inbox;
 use archives::ArchiveSource;
 use chart_cache::ChartCache;
@@ -308,7 +308,13 @@ impl Helm {
             Some(_) => error.may_be_a_refusal(),
             None => error.is_refusal(),
         };
-        if is_refused { failure.advise(self.missing_right()) } else { failure }
+        if is_refused {
+            failure.advise(self.missing_right())
+        } else if error.is_of_quota() {
+            failure.advise(QUOTA)
+        } else {
+            failure
+        }
     }
 
     /// Returns what to do about something that is forbidden: whose right is missing.

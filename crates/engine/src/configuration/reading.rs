@@ -273,8 +273,10 @@ impl Configuration {
         let unknown = self.config_map.of(object).unknown();
         if has_news && !unknown.is_empty() {
             let names = unknown.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let message =
-                format!("{} has values for unknown modules: {names}; they are ignored", self.place(object));
+            let message = format!(
+                "{} has values for unknown modules: {names}; they count once there are such",
+                self.place(object)
+            );
             cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
         changes

@@ -1,6 +1,7 @@
 //! What is seen of a configuration that is being deleted, and of one whose finalizer somebody removed.
 
 use engine::Notice;
+use engine::view::why;
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
@@ -104,4 +105,51 @@ fn each_change_of_a_phase_is_one_line_of_the_log() {
     world.restarts();
     world.run_for(5_000);
     assert_eq!((lines(&world, true), lines(&world, false)), (2, 1));
+}
+
+fn why_web(world: &World) -> String {
+    world.told(|view, format| why::module(view, "web", format).unwrap().text())
+}
+
+#[test]
+fn a_module_of_a_configuration_that_is_gone_tells_what_can_be_done_with_it() {
+    let mut world = ready("x");
+    world.unfinalizes("x");
+    world.deletes("x");
+    world.restarts();
+    world.send_in(0, config_map(200, &FLAGS));
+    world.run_for(5_000);
+    assert!(!world.repositories.objects.contains_key("x"));
+    let told = why_web(&world);
+    assert!(told.contains("ClusterAddonsConfiguration x is gone, and nobody brings it"), "{told}");
+    assert!(told.contains("`addon-operator module disable web` has it removed"), "{told}");
+    assert!(!told.contains("why source"), "{told}");
+}
+
+#[test]
+fn a_removal_that_fails_names_the_way_out_also_if_its_configuration_is_gone() {
+    let mut world = sourced(&files().module(10, "base")).fails("web/after.sh", 100_000);
+    world.offers("one", Ok(vec![addon("web", "1.0.0", 1)]));
+    world.offers("two", Ok(vec![addon("web", "1.1.0", 2)]));
+    world.bundle(1, "web", &[("after.sh", "afterDeleteHelm: 1")]);
+    world.bundle(2, "web", &[]);
+    world.send_in(0, config_map(200, &FLAGS));
+    world.applies("x", &["one"]);
+    world.run_for(3_000);
+    world.deletes("x");
+    world.run_for(20_000);
+    let told = why_web(&world);
+    let way_out = "any other configuration offer a bundle web with which it does: that takes the module over";
+    assert!(told.contains("its removal is tried again by itself") && told.contains(way_out), "{told}");
+    world.unfinalizes("x");
+    world.run_for(20_000);
+    assert!(!world.repositories.objects.contains_key("x"));
+    assert!(why_web(&world).contains(way_out), "{}", why_web(&world));
+    // It is one.
+    world.applies("y", &["two"]);
+    world.run_for(30_000);
+    assert_eq!((world.phase("y").as_str(), world.states("y")), ("Ready", vec!["web Running".to_owned()]));
+    world.deletes("y");
+    world.run_for(10_000);
+    assert!(world.repositories.objects.is_empty() && !world.deployed.contains_key("web"));
 }

@@ -28,7 +28,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     let (tests, tasks): (Vec<_>, Vec<_>) =
         tasks_of(view, module).into_iter().partition(|(_, _, task)| task.kind == TaskType::ModuleTest);
     judge(view, module, &tasks, format, &mut answer);
-    origin(module, &mut answer);
+    origin(view, module, &mut answer);
     named_chart(view, module, format, &mut answer);
     needed_charts(view, module, format, &mut answer);
     facts(view, module, format, &mut answer);
@@ -162,7 +162,15 @@ fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer
         }
         Source::Withdrawn => {
             answer.verdict = format!("{begin}: {} does not bring it any more, it is being removed", last.by);
-            answer.advice.push(format!("nothing, or let {} offer it again", last.by));
+            if module.last_error.is_none() {
+                answer.advice.push(format!("nothing, or let {} offer it again", last.by));
+            } else {
+                answer.advice.push(format!(
+                    "its removal is tried again by itself; if it can't succeed, let {} or any other configuration offer a \
+                     bundle {name} with which it does: that takes the module over",
+                    last.by
+                ));
+            }
         }
         Source::Script => {
             let reason = last.reason.as_ref().map(|reason| (format.show)(reason));
@@ -294,7 +302,7 @@ fn required(module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
 }
 
 /// Tells which module source brought the module, if one did.
-fn origin(module: &ModuleView, answer: &mut Answer) {
+fn origin(view: &View, module: &ModuleView, answer: &mut Answer) {
     let Some(ModuleOriginView { source, url, version, digest, is_retained, held_back }) = &module.origin
     else {
         return;
@@ -302,7 +310,15 @@ fn origin(module: &ModuleView, answer: &mut Answer) {
     let mut told = format!("version {version} of {source}, {url}, {digest}");
     if *is_retained {
         told.push_str(", registered no more: it goes on as it is");
-        answer.advice.push(format!("{} shows why its source does not bring it any more", why_source(source)));
+        answer.advice.push(if view.sources.iter().any(|its| its.key == *source) {
+            format!("{} shows why its source does not bring it any more", why_source(source))
+        } else {
+            format!(
+                "{source} is gone, and nobody brings it: `addon-operator module disable {}` has it removed, and so has {source} \
+                 if it is applied again and deleted",
+                module.name
+            )
+        });
     }
     answer.facts.push(("source", told));
     if let Some(why) = held_back {
