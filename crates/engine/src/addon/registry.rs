@@ -142,6 +142,10 @@ pub struct RegisteredAddon {
     /// this one never runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inherits_release: bool,
+    /// The namespaces where a release of its module was before it was to go to that of its bundle, and may still be; none of a name is
+    /// the operator's own. They are here until nothing is left there, over restarts too.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub left_namespaces: BTreeSet<Option<Arc<str>>>,
     /// How many operators began while it was on trial already: something ended those before them. Each counts as a run that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
@@ -248,6 +252,7 @@ impl RegisteredAddon {
             is_unproven: false,
             is_unreleased: false,
             inherits_release: false,
+            left_namespaces: BTreeSet::new(),
             starts: 0,
             held_back: None,
             given_up: Vec::new(),
@@ -272,6 +277,12 @@ impl RegisteredAddon {
     /// Iterates over the digests of the bundles that are kept for it.
     pub fn digests(&self) -> impl Iterator<Item = &Digest> {
         std::iter::once(&self.bundle).chain(&self.previous).map(|bundle| &bundle.digest)
+    }
+
+    /// Iterates over the namespaces where a release of its module may be as it is one of the cluster: that of its bundle, and those that
+    /// it is to leave.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &Option<Arc<str>>> {
+        std::iter::once(&self.bundle.namespace).chain(&self.left_namespaces)
     }
 
     /// Returns whether its configuration brings it.

@@ -1,6 +1,6 @@
 //! Whether a module is on, and who says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,13 +30,25 @@ pub(super) struct Sourced {
     pub(super) auto_enable: bool,
     /// Whether the module is to be removed, whatever others say.
     pub(super) is_withdrawn: bool,
+    /// The namespaces where releases of it may be left.
+    pub(super) left_namespaces: BTreeSet<Option<Arc<str>>>,
 }
 
 impl Sourced {
     /// Returns what an addon says about its module.
     pub(super) fn of(addon: &RegisteredAddon) -> Self {
-        let source = addon.source.clone();
-        Self { source, auto_enable: addon.auto_enable, is_withdrawn: addon.is_withdrawn }
+        Self {
+            source: addon.source.clone(),
+            auto_enable: addon.auto_enable,
+            is_withdrawn: addon.is_withdrawn,
+            left_namespaces: addon.left_namespaces.clone(),
+        }
+    }
+
+    /// Returns whether both say the same about whether the module is on, and about where it belongs.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let said = |sourced: &Self| (sourced.auto_enable, sourced.is_withdrawn);
+        self.source == other.source && said(self) == said(other)
     }
 }
 

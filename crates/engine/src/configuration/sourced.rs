@@ -22,10 +22,13 @@ impl Configuration {
         let (mut gone, came) = (modules(gone), modules(came));
         let mut is_other = false;
         for (name, now) in came {
-            if gone.remove(&name).as_ref() != Some(&now) {
+            let before = gone.remove(&name);
+            if !before.as_ref().is_some_and(|before| before.is_like(&now)) {
                 self.undecided.add(&name);
-                self.sourced.insert(name, now);
                 is_other = true;
+            }
+            if before.as_ref() != Some(&now) {
+                self.sourced.insert(name, now);
             }
         }
         for name in gone.keys() {
@@ -44,6 +47,12 @@ impl Configuration {
     /// Iterates over the modules that bundles bring, whether they are there or not.
     pub(crate) fn sourced_names(&self) -> impl Iterator<Item = &ModuleName> {
         self.sourced.keys()
+    }
+
+    /// Iterates over the namespaces where releases of a module may be left, as is on record; none of a name is the operator's own.
+    pub(crate) fn left_namespaces(&self, name: &ModuleName) -> impl Iterator<Item = Option<&str>> {
+        let sourced = self.sourced.get(name).into_iter();
+        sourced.flat_map(|sourced| &sourced.left_namespaces).map(Option::as_deref)
     }
 
     /// Returns the namespace of the configuration that brought a module, if that is one of a namespace.

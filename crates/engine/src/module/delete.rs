@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::state::{Release, hooks_at};
 use super::{Lower, Modules, Phase};
+use crate::context::Context;
 use crate::effect::Effect;
 use crate::hook::Lifecycle;
 use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::notice::Notice;
 use crate::queue::{Next, Reason};
+use crate::release_target::ReleaseTarget;
 use crate::task::{Answer, DeleteStage, ModuleDelete, TaskHead, TaskKind};
 
 impl Modules {
@@ -40,9 +42,9 @@ impl Modules {
                         return Next::Run(run, Answer::Task, Box::new(effect));
                     }
                     let may_have_one =
-                        module.release != Release::Absent && !module.has_no_release(lower.configuration);
+                        module.may_have_release() && !module.has_no_release(lower.configuration);
                     let has_release = may_have_one || module.places.next().is_some();
-                    delete.stage = if spec.has_chart && has_release {
+                    delete.stage = if has_release {
                         DeleteStage::BeforeDeleteHelm(0)
                     } else {
                         DeleteStage::AfterDeleteHelm(0)
@@ -57,11 +59,8 @@ impl Modules {
                     delete.stage = DeleteStage::Uninstall;
                 }
                 DeleteStage::Uninstall => {
-                    let run = lower.cx.ids.run();
                     let target = self.release_place(lower.configuration, name);
-                    let release = ReleaseName::from(name.as_str());
-                    let effect = Effect::UninstallRelease { run, release, target };
-                    return Next::Run(run, Answer::Release(name.clone()), Box::new(effect));
+                    return start_uninstall(lower.cx, name, target);
                 }
                 DeleteStage::AfterDeleteHelm(n) => {
                     let point = Lifecycle::AfterDeleteHelm;
@@ -103,6 +102,13 @@ impl Modules {
         lower.cx.notify(Notice::MetricsForgotten { scope });
         self.set_phase(lower.cx, lower.configuration, name, Phase::Disabled, None);
     }
+}
+
+/// Begins to remove the release of a module from a place.
+pub(super) fn start_uninstall(cx: &mut Context, name: &ModuleName, target: ReleaseTarget) -> Next {
+    let (run, release) = (cx.ids.run(), ReleaseName::from(name.as_str()));
+    let effect = Effect::UninstallRelease { run, release, target };
+    Next::Run(run, Answer::Release(name.clone()), Box::new(effect))
 }
 
 /// Drops the tasks of a module that runs no more, in all queues; its removal stays.

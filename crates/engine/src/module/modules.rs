@@ -84,17 +84,19 @@ impl Modules {
         self.states.clear();
         self.files = Files::new(&catalog.modules);
         for module in catalog.modules.iter() {
+            let name = &module.name;
             lower.configuration.add_module(lower.cx, module);
             lower.bindings.limit(&module.hooks);
             self.files.adopted(module);
-            let is_withdrawn = lower.configuration.withdrawn_by(&module.name).is_some();
+            let is_withdrawn = lower.configuration.withdrawn_by(name).is_some();
             let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
             if state.spec.names_charts() {
                 self.chart_changes.insert(state.spec.name.clone());
             }
             // Its removal began in a process before this one, and may not have come to its last hook.
             state.is_active = is_withdrawn && state.spec.origin.digest().is_some();
-            self.states.insert(state.spec.name.clone(), state);
+            self.states.insert(name.clone(), state);
+            self.note_left(lower.configuration, name);
         }
         self.global = catalog.global;
         self.in_service += 1;
@@ -142,7 +144,8 @@ impl Modules {
         }
         let has_release = match module.release {
             Release::Absent => false,
-            Release::Unknown => module.spec.has_chart && !self.are_releases_known,
+            // Also of one without a chart: the files before may have had one.
+            Release::Unknown => !self.are_releases_known,
             Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
         };
         module.is_decided() && !module.is_on() && !module.is_active && !has_release

@@ -263,6 +263,7 @@ impl Modules {
                 }
             };
             self.ownerless.listed(&target);
+            self.forget_places(&target, &releases);
             for OwnedRelease { name: release, is_sourced } in releases.into_iter().rev() {
                 if self.config.ignore_release.as_ref() == Some(&release) {
                     continue;
@@ -270,7 +271,8 @@ impl Modules {
                 let name = ModuleName::from(release.as_str());
                 let wanted = self.release_target(configuration, &name);
                 let is_known = self.states.contains_key(&name);
-                if target != own && target != wanted {
+                let is_left = is_known && self.may_be_in(&name, &target);
+                if target != own && target != wanted && !is_left {
                     // Who may write Secrets there may have written it: it says nothing about modules of other places.
                     continue;
                 }
@@ -280,6 +282,10 @@ impl Modules {
                 }
                 let cause = head.cause.then(format!("release {release}"));
                 let kind = match self.states.get_mut(&name) {
+                    Some(module) if module.can_run() && module.wants_no_release(configuration) => {
+                        module.release_found(&target, &wanted);
+                        TaskKind::ModuleRun(module.next_run())
+                    }
                     Some(module) if module.is_on() || module.phase == Phase::Orphaned => {
                         module.release_found(&target, &wanted);
                         continue;
@@ -314,6 +320,19 @@ impl Modules {
         }
         warn_of_bundles(cx, &sourced);
         tasks
+    }
+
+    /// Forgets that there may be releases in a place of modules that are off, and did nothing since the start: all that are there are
+    /// listed.
+    fn forget_places(&mut self, target: &ReleaseTarget, listed: &[OwnedRelease]) {
+        let is_listed = |name: &ModuleName| listed.iter().any(|owned| owned.name.as_str() == name.as_str());
+        for (name, module) in &mut self.states {
+            let is_untouched = !module.is_on() && !module.is_active && module.release == Release::Unknown;
+            if is_untouched && module.places.has(target) && !is_listed(name) {
+                module.places.removed(target);
+                self.changed.insert(name.clone());
+            }
+        }
     }
 
     /// Returns whether all modules that there are to be are there: what belongs to none of them belongs to nobody.

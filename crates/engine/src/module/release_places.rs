@@ -43,6 +43,16 @@ impl ReleasePlaces {
         self.current.as_ref().or_else(|| self.left.first())
     }
 
+    /// Returns whether there is, or may be, a release of the module in a place.
+    pub(super) fn has(&self, target: &ReleaseTarget) -> bool {
+        self.current.as_ref() == Some(target) || self.left.contains(target)
+    }
+
+    /// Iterates over where there was a release before, and where there may still be one.
+    pub(super) fn all_left(&self) -> impl Iterator<Item = &ReleaseTarget> {
+        self.left.iter()
+    }
+
     /// Records that what is there is none of the module's. Returns whether it was where its release is.
     pub(super) fn give_up(&mut self, target: &ReleaseTarget) -> bool {
         let was_there = self.current.as_ref() == Some(target);

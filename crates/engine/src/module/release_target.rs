@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Modules, Phase};
+use super::{ModuleState, Modules, Phase};
 use crate::catalog::Module;
 use crate::configuration::Configuration;
 use crate::context::Context;
@@ -45,8 +45,9 @@ impl Modules {
         let own = self.own_target();
         let with_files = self.states.keys().map(|name| self.release_target(configuration, name));
         let of_sources = configuration.namespaces().map(ReleaseTarget::of_namespace);
+        let left = self.states.values().flat_map(|module| module.places.all_left().cloned());
         let others: BTreeSet<ReleaseTarget> =
-            with_files.chain(of_sources).filter(|target| *target != own).collect();
+            with_files.chain(of_sources).chain(left).filter(|target| *target != own).collect();
         std::iter::once(own).chain(others).collect()
     }
 
@@ -59,6 +60,29 @@ impl Modules {
     /// Returns where the release of a module was before it came to where it is, if it is still there, too.
     pub(crate) fn left_place(&self, name: &ModuleName) -> Option<ReleaseTarget> {
         self.states.get(name)?.places.next_left().cloned()
+    }
+
+    /// Returns whether there may be a release of a module in a place, for all that is known.
+    pub(crate) fn may_be_in(&self, name: &ModuleName, target: &ReleaseTarget) -> bool {
+        self.states.get(name).is_none_or(|module| module.places.has(target))
+    }
+
+    /// Records where releases of a module may be, if it is on record that it was to leave a namespace: an operator before this one may
+    /// have ended on its way from there.
+    pub(super) fn note_left(&mut self, configuration: &Configuration, name: &ModuleName) {
+        let wanted = self.release_target(configuration, name);
+        let own = &self.config.namespace;
+        let left = configuration.left_namespaces(name).map(|left| left.unwrap_or(own));
+        let left: Vec<ReleaseTarget> =
+            left.map(ReleaseTarget::of_operator).filter(|target| *target != wanted).collect();
+        let is_of_bundle = |module: &&mut ModuleState| module.spec.origin.digest().is_some();
+        let Some(module) = self.states.get_mut(name).filter(is_of_bundle) else { return };
+        if !left.is_empty() {
+            module.places.found(&wanted, &wanted);
+        }
+        for target in &left {
+            module.places.found(target, &wanted);
+        }
     }
 
     /// Returns whether there is a release of a module anywhere.
@@ -76,8 +100,11 @@ impl Modules {
 
     /// Records that a release is gone from a place.
     pub(super) fn place_left(&mut self, release: &ReleaseName, target: &ReleaseTarget) {
-        if let Some(module) = self.states.get_mut(&ModuleName::from(release.as_str())) {
+        let name = ModuleName::from(release.as_str());
+        if let Some(module) = self.states.get_mut(&name) {
             module.places.removed(target);
+            // It may be on record that it is to leave this place.
+            self.changed.insert(name);
         }
     }
 

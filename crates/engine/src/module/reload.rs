@@ -181,7 +181,9 @@ impl Modules {
         lower.configuration.add_module(lower.cx, &state.spec);
         lower.bindings.limit(&state.spec.hooks);
         self.files.adopted(&state.spec);
-        self.states.insert(state.spec.name.clone(), state);
+        let name = state.spec.name.clone();
+        self.states.insert(name.clone(), state);
+        self.note_left(lower.configuration, &name);
     }
 
     /// Leaves the old version of a module in force instead of the `new` one; its tasks wait until a better one comes.
@@ -315,12 +317,7 @@ impl Modules {
         module.never_began = !module.is_active;
         module.reset();
         let was_watched = std::mem::take(&mut module.release_watched);
-        let has_release = match module.release {
-            Release::Absent => false,
-            Release::Unknown => module.spec.has_chart,
-            Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
-        };
-        let left = if has_release { "its release stays" } else { "what its hooks did stays" };
+        let left = if module.may_have_release() { "its release stays" } else { "what its hooks did stays" };
         let why = format!("its directory is gone; {left} until the next start or `module purge`");
         self.set_phase(lower.cx, lower.configuration, name, Phase::Orphaned, Some(why));
         if was_watched {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::delete::start_uninstall;
 use super::state::{Release, hooks_at};
 use super::{Lower, Modules, Phase};
 use crate::catalog::{Hook, Module};
@@ -11,7 +12,7 @@ use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
 use crate::hook::Lifecycle;
-use crate::name::{ModuleName, ReleaseName, Scope};
+use crate::name::{ModuleName, Scope};
 use crate::queue::{Next, Reason};
 use crate::release_target::ReleaseTarget;
 use crate::task::{Answer, ModuleRun, RunStage, Task, TaskHead, TaskKind, Trigger};
@@ -58,6 +59,10 @@ impl Modules {
                     run.stage = RunStage::Upgrade;
                 }
                 RunStage::Upgrade => {
+                    if module.drops_release(lower.configuration) {
+                        let target = self.release_place(lower.configuration, &run.module);
+                        return start_uninstall(lower.cx, &run.module, target);
+                    }
                     if spec.has_chart && !self.is_release_left_alone(lower.configuration, &run.module) {
                         return self.start_upgrade(lower.cx, lower.configuration, &spec);
                     }
@@ -74,9 +79,7 @@ impl Modules {
                         run.stage = after_helm(lower.configuration, &run.module);
                         continue;
                     };
-                    let (id, release) = (lower.cx.ids.run(), ReleaseName::from(run.module.as_str()));
-                    let effect = Effect::UninstallRelease { run: id, release, target };
-                    return Next::Run(id, Answer::Release(run.module.clone()), Box::new(effect));
+                    return start_uninstall(lower.cx, &run.module, target);
                 }
                 RunStage::AfterHelm { n, values_before } => {
                     if let Some(hook) = hooks_at(&spec, Lifecycle::AfterHelm).get(n) {
@@ -254,7 +257,9 @@ impl Modules {
     /// Returns the stage of a module run that follows the upgrade or the removal which succeeded.
     pub(crate) fn after_release(&self, configuration: &Configuration, name: &ModuleName) -> RunStage {
         let module = self.states.get(name);
-        let is_there = module.is_some_and(|module| matches!(module.release, Release::Deployed { .. }));
+        let is_there = module.is_some_and(|module| {
+            matches!(module.release, Release::Deployed { .. }) || module.drops_release(configuration)
+        });
         match self.left_place(name) {
             Some(_) if is_there => RunStage::Leave,
             Some(_) | None => after_helm(configuration, name),

@@ -295,6 +295,27 @@ impl ModuleState {
         configuration.is_unreleased(&self.spec.name) && self.places.next().is_none()
     }
 
+    /// Returns whether there may be a release of it. Files without a chart make none, but those before them may have made one.
+    pub(super) fn may_have_release(&self) -> bool {
+        match self.release {
+            Release::Absent => false,
+            Release::Unknown => self.spec.has_chart,
+            Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
+        }
+    }
+
+    /// Returns whether it is to have no release while it is on: its bundle has no chart. Of a directory that is not said, since it may
+    /// be about to be written. In maintenance what there is is left alone.
+    pub(super) fn wants_no_release(&self, configuration: &Configuration) -> bool {
+        let is_chartless = !self.spec.has_chart && self.spec.origin.digest().is_some();
+        is_chartless && !configuration.is_in_maintenance(&self.spec.key)
+    }
+
+    /// Returns whether its release is to be removed while it is on: the bundle before the one in force had a chart.
+    pub(super) fn drops_release(&self, configuration: &Configuration) -> bool {
+        self.places.next().is_some() && self.wants_no_release(configuration)
+    }
+
     /// Returns its files, as they are in force.
     pub(crate) fn spec(&self) -> &Arc<Module> {
         &self.spec

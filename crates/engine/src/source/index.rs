@@ -14,7 +14,7 @@ pub(super) struct Index {
     ids: BTreeMap<String, BTreeSet<SourceKey>>,
     /// How many addons have each bundle.
     bundles: BTreeMap<Digest, usize>,
-    /// The configurations with modules that are not registered any more.
+    /// The configurations with modules that are not registered any more, or that are to leave a namespace.
     unsettled: BTreeSet<SourceKey>,
 }
 
@@ -50,7 +50,7 @@ impl Index {
         rivals
     }
 
-    /// Returns the configurations with modules that are not registered any more.
+    /// Returns the configurations with modules that are not registered any more, or that are to leave a namespace.
     pub(super) fn unsettled(&self) -> &BTreeSet<SourceKey> {
         &self.unsettled
     }
@@ -82,7 +82,7 @@ impl Index {
                 *self.bundles.entry(digest.clone()).or_default() += 1;
             }
         }
-        if new.iter().all(RegisteredAddon::is_registered) {
+        if new.iter().all(|addon| addon.is_registered() && addon.left_namespaces.is_empty()) {
             self.unsettled.remove(key);
         } else {
             self.unsettled.insert(key.clone());

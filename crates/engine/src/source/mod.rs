@@ -10,6 +10,7 @@
 //! The registry is written before modules change, and modules are there before the status says Ready. Whoever changes the
 //! registry holds it alone, from the check for conflicts until it is written.
 
+mod adoption;
 mod advance;
 mod announcements;
 mod assessment;

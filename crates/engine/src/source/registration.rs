@@ -208,6 +208,7 @@ impl Registration {
         fate: impl Fn(&RegisteredAddon) -> Fate,
     ) {
         self.note_releases(key, &mut addons);
+        self.note_left(key, &mut addons);
         let active: BTreeSet<&ModuleName> =
             addons.iter().filter(|addon| addon.is_active).map(|addon| &addon.bundle.name).collect();
         let ids: BTreeSet<&str> = addons.iter().map(|addon| &*addon.bundle.id).collect();
@@ -271,6 +272,51 @@ impl Registration {
         }
     }
 
+    /// Makes addons of the cluster say where releases of their modules may be left: with other files they were in other namespaces, and an
+    /// operator may end before what is there is removed.
+    fn note_left(&self, key: &SourceKey, addons: &mut [RegisteredAddon]) {
+        if key.kind == SourceKind::Namespaced {
+            return;
+        }
+        for addon in addons.iter_mut().filter(|addon| addon.is_active) {
+            let Bundle { name, namespace, .. } = &addon.bundle;
+            let sources = self.index.with_name(name).filter(|source| source.shares_scope_with(key));
+            let before = sources.flat_map(|source| self.of_name(source, name));
+            let before = before.filter(|before| before.is_active || before.is_displaced());
+            let left = before.flat_map(RegisteredAddon::namespaces).filter(|left| *left != namespace);
+            addon.left_namespaces = left.cloned().collect();
+        }
+    }
+
+    /// Returns the addons of a configuration with the name of a module.
+    fn of_name(&self, key: &SourceKey, name: &ModuleName) -> &[RegisteredAddon] {
+        let all = self.of(key);
+        let begin = all.partition_point(|addon| addon.bundle.name.as_str() < name.as_str());
+        let end = all.partition_point(|addon| addon.bundle.name.as_str() <= name.as_str());
+        all.get(begin..end).unwrap_or_default()
+    }
+
+    /// Forgets in `change` the namespaces of addons where nothing is left any more: those of which `is_left` does not hold.
+    pub(super) fn forget_left(
+        &self,
+        change: &mut Change,
+        keys: &BTreeSet<SourceKey>,
+        is_left: impl Fn(&RegisteredAddon, Option<&str>) -> bool,
+    ) {
+        for key in keys {
+            if self.of(key).iter().all(|addon| addon.left_namespaces.is_empty()) {
+                continue;
+            }
+            let mut addons = self.copy(change, key);
+            for addon in &mut addons {
+                let mut left = std::mem::take(&mut addon.left_namespaces);
+                left.retain(|namespace| is_left(addon, namespace.as_deref()));
+                addon.left_namespaces = left;
+            }
+            self.set(change, key, addons);
+        }
+    }
+
     /// Iterates over the addons of a namespace that have, or had, the module of a name: those that are no modules of it are left out.
     pub(super) fn of_namespace(
         &self,
@@ -313,7 +359,7 @@ impl Registration {
         }
     }
 
-    /// Returns the configurations with modules that are not registered any more.
+    /// Returns the configurations with modules that are not registered any more, or that are to leave a namespace.
     pub(super) fn unsettled(&self) -> &BTreeSet<SourceKey> {
         self.index.unsettled()
     }
@@ -340,9 +386,12 @@ impl Registration {
                 let Some((bundle, why)) = previous.zip(why) else { continue };
                 let (version, digest) = (addon.bundle.version.clone(), addon.bundle.digest.clone());
                 let held = WithheldVersion { version, digest, why };
+                let left = addon.namespaces().filter(|left| **left != bundle.namespace);
+                let left_namespaces = left.cloned().collect();
                 let given_up =
                     std::mem::take(&mut addon.given_up).into_iter().chain(held.given_up()).collect();
-                back.push(RegisteredAddon { bundle, held_back: Some(held), given_up, ..addon.clone() });
+                let held_back = Some(held);
+                back.push(RegisteredAddon { bundle, held_back, given_up, left_namespaces, ..addon.clone() });
                 // It stays registered, as versions do that are no modules.
                 addon.is_active = false;
             }

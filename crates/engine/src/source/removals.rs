@@ -143,7 +143,7 @@ impl Sources {
     }
 
     /// Returns where the release of an addon is whose module is not there.
-    fn target_of(&self, addon: &RegisteredAddon) -> ReleaseTarget {
+    pub(super) fn target_of(&self, addon: &RegisteredAddon) -> ReleaseTarget {
         match addon.source.kind {
             SourceKind::Cluster => {
                 let named = addon.bundle.namespace.as_deref();

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::adoption;
 use super::commits::Commits;
 use super::displaced::{Removals, is_removal};
 use super::first_releases::FirstReleases;
@@ -15,7 +16,7 @@ use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
 use super::patches;
 use super::registration::{Change, Registration};
-use super::status::Status;
+use super::status::{SourcePhase, Status};
 use super::syncs::Syncs;
 use super::watches::SourceWatches;
 use crate::addon::{Digest, Fetched, RegisteredAddon, Registry, SourceKey, SourceKind};
@@ -198,15 +199,22 @@ impl Sources {
         }
         source.is_doubted |= is_approval_other && has_waiting;
         let registration = &self.registration;
-        // The operator may have ended between the record of what a pass led to and the status that tells of it, or its registry
-        // may be gone.
-        let is_registered = |module: &ModuleName| {
-            registration.of_module(key, module).is_some_and(RegisteredAddon::is_registered)
-        };
         // What another operator wrote names no modules.
         let is_known = |status: &Status| status.addons().next().is_none() || !registration.of(key).is_empty();
         let is_settled = !self.unsettled.contains(key);
-        if source.adopt(|status| is_settled && is_known(status) && status.modules().all(is_registered)) {
+        // The operator may have ended between the record of what a pass led to and the status that tells of it, or its registry
+        // may be gone, or be an older one.
+        let news = source.object.as_ref().filter(|object| {
+            source.decided.is_none() && object.status.phase == SourcePhase::Ready && is_settled
+        });
+        let difference = news.and_then(|object| adoption::difference(registration.of(key), object));
+        if let Some(what) = difference.as_ref().filter(|_| !registration.of(key).is_empty()) {
+            let message = format!(
+                "what is registered of {key} is not what its status says, and it is processed again: {what}"
+            );
+            cx.notify(Notice::Warned { scope: Scope::Global, message });
+        }
+        if source.adopt(|status| is_settled && is_known(status) && difference.is_none()) {
             // What it waits for may have come while nobody was there.
             source.is_doubted |= has_waiting;
             // Modules may have changed before anybody knew their configuration.
@@ -268,7 +276,8 @@ impl Sources {
             if self.is_tried(modules, addon) {
                 self.sweep.want_of_tried(key);
             }
-            if !addon.is_registered() || self.tried_before.contains_key(key) {
+            let is_settled = addon.is_registered() && addon.left_namespaces.is_empty();
+            if !is_settled || self.tried_before.contains_key(key) {
                 self.sweep.want_of(key);
             }
         }

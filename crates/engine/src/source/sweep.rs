@@ -15,6 +15,7 @@ use crate::module::Modules;
 use crate::name::Scope;
 use crate::notice::Notice;
 use crate::reconcile::{Step, WorkKey};
+use crate::release_target::ReleaseTarget;
 
 impl Sources {
     /// Has the registry looked at, if something in it would change.
@@ -112,6 +113,10 @@ impl Sources {
                 _ => Fate::Retain,
             };
             self.fate(modules, addon, wanted)
+        });
+        self.registration.forget_left(&mut change, &keys, |addon, namespace| {
+            let target = ReleaseTarget::of_operator(namespace.unwrap_or(&self.config.namespace));
+            target != self.target_of(addon) && modules.may_be_in(&addon.bundle.name, &target)
         });
         self.count_starts(modules, &mut change);
         self.end_trials(modules, &mut change, self.sweep.tried());

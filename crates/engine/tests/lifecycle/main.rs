@@ -53,6 +53,8 @@ mod source_failures;
 mod source_losses;
 mod source_names;
 mod source_pictures;
+mod source_releases;
+mod source_restores;
 mod source_rollbacks;
 mod source_updates;
 mod source_work;

@@ -438,6 +438,14 @@ impl World {
         self.repositories.stored.clear();
     }
 
+    /// Puts a registry into the cluster, with its bundles.
+    pub(crate) fn holds_registry(&mut self, registry: Registry) {
+        let digests = registry.digests();
+        self.repositories.in_secrets.extend(digests.iter().cloned());
+        self.repositories.stored.extend(digests);
+        self.repositories.registry = registry;
+    }
+
     /// Restarts, and nobody has asked the hooks of bundles for their configuration yet, as in a new process.
     pub(crate) fn restarts_unread(&mut self) {
         let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
