@@ -543,7 +543,66 @@ async fn a_hook_is_asked_in_the_version_that_its_rule_names() {
     assert_eq!(operator.stop().await, Outcome::Done);
 }
 
+/// A hook that notes each review of a ConfigMap or a Namespace, and lets it pass.
+const NOTES: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesValidating:
+- name: notes
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps, namespaces], operations: ["*"]}]
+kubernetesMutating:
+- name: notes
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps, namespaces], operations: ["*"]}]
+CONFIG
+  exit 0
+fi
+tr -d '\n' < "$BINDING_CONTEXT_PATH" >> "$WORLD/notes"; echo >> "$WORLD/notes"
+echo '{"allowed": true}' > "$VALIDATING_RESPONSE_PATH"
+"#;
+
+async fn a_review_says_how_its_write_is_done_and_where() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/notes.sh", NOTES);
+    let operator = started(&world, &[]).await;
+    // Returns the parts of the reviews of one request: of the mutating webhook, and of the validating one.
+    let reviews = async |method: Method, path: &str, body: Value| {
+        let _ = fs::remove_file(world.path("notes"));
+        ok(&world.server, method, path, &body).await;
+        let notes = fs::read_to_string(world.path("notes")).unwrap();
+        let request = |line: &str| {
+            let contexts: Value = serde_json::from_str(line).unwrap();
+            contexts[0]["review"]["request"].clone()
+        };
+        notes.lines().map(request).collect::<Vec<_>>()
+    };
+    let made =
+        reviews(Method::POST, &format!("{MAPS}?fieldManager=me&fieldValidation=Strict"), map("a", "x")).await;
+    let options = json!({"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions", "fieldManager": "me", "fieldValidation": "Strict"});
+    assert_eq!(made.iter().map(|review| &review["options"]).collect::<Vec<_>>(), [&options, &options]);
+    let tried = reviews(Method::PATCH, &format!("{MAPS}/a?dryRun=All"), json!({"data": {"word": "y"}})).await;
+    let options = json!({"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions", "dryRun": ["All"]});
+    assert_eq!((&tried[1]["dryRun"], &tried[1]["options"]), (&json!(true), &options));
+    let propagation = json!({"propagationPolicy": "Background", "gracePeriodSeconds": 5});
+    let gone = reviews(Method::DELETE, &format!("{MAPS}/a"), propagation).await;
+    let options = json!({"apiVersion": "meta.k8s.io/v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "gracePeriodSeconds": 5});
+    assert_eq!(gone[1]["options"], options);
+    // A name that is made later is not there yet.
+    let generated = reviews(Method::POST, MAPS, json!({"metadata": {"generateName": "b-"}})).await;
+    assert_eq!(generated[0].get("name"), None);
+    assert!(generated[1]["name"].as_str().unwrap().starts_with("b-"));
+    let namespaces = "/api/v1/namespaces";
+    let namespace = reviews(Method::POST, namespaces, json!({"metadata": {"name": "late"}})).await;
+    assert_eq!(namespace[1].get("namespace"), None);
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    let namespace = reviews(Method::PATCH, &format!("{namespaces}/late"), labels).await;
+    assert_eq!((&namespace[1]["name"], &namespace[1]["namespace"]), (&json!("late"), &json!("late")));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
 scenarios! {
+    a_review_says_how_its_write_is_done_and_where,
     a_hook_says_which_objects_may_be_written,
     f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its_request,
     f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_back,

@@ -3,6 +3,7 @@
 use golang::strconv;
 use http::HeaderMap;
 use http::header::USER_AGENT;
+use serde_json::{Map, Value};
 
 use super::query::Query;
 use crate::status::{ApiError, Cause, Outcome};
@@ -26,6 +27,8 @@ pub(crate) struct WriteOptions {
     /// Whether fields of other managers are taken over.
     pub(crate) force: bool,
     pub(crate) applies: bool,
+    /// What the client said of it, as webhooks are shown it.
+    pub(crate) shown: Value,
 }
 
 impl WriteOptions {
@@ -79,12 +82,20 @@ impl WriteOptions {
         if !causes.is_empty() {
             return Err(invalid_options(kind, causes));
         }
+        let mut shown = Map::new();
+        for name in ["fieldManager", "fieldValidation"] {
+            shown.extend(query.text(name).map(|text| (name.to_owned(), text.into())));
+        }
+        if !dry.is_empty() {
+            shown.insert("dryRun".to_owned(), dry.into());
+        }
         Ok(WriteOptions {
             dry_run: query.get("dryRun").is_some(),
             field_manager: named.map_or_else(|| manager_of(headers), str::to_owned),
             validation,
             force: query.flag("force"),
             applies: false,
+            shown: Value::Object(shown),
         })
     }
 
@@ -101,6 +112,7 @@ impl WriteOptions {
             validation: FieldValidation::Ignore,
             force: true,
             applies: false,
+            shown: Value::Null,
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) propagation: Option<Propagation>,
     /// The older way of naming the propagation.
     pub(crate) orphan: Option<bool>,
+    /// What the client said, as webhooks are shown it.
+    pub(crate) shown: Value,
 }
 
 /// What happens to the dependents of a deleted object.
@@ -84,8 +86,26 @@ impl DeleteOptions {
         .checked(&dry, body.get("propagationPolicy").and_then(Value::as_str))
     }
 
+    /// Returns what the client said.
+    fn said(&self, dry: &[&str], policy: Option<&str>) -> Value {
+        let mut said = Map::new();
+        let mut put =
+            |name: &str, value: Option<Value>| said.extend(value.map(|value| (name.to_owned(), value)));
+        put("gracePeriodSeconds", self.grace.map(Value::from));
+        put("orphanDependents", self.orphan.map(Value::from));
+        put("propagationPolicy", policy.map(Value::from));
+        put("dryRun", (!dry.is_empty()).then(|| json!(dry)));
+        let mut preconditions = Map::new();
+        for (name, value) in [("uid", &self.uid), ("resourceVersion", &self.revision)] {
+            preconditions.extend(value.as_deref().map(|value| (name.to_owned(), value.into())));
+        }
+        put("preconditions", (!preconditions.is_empty()).then_some(Value::Object(preconditions)));
+        Value::Object(said)
+    }
+
     /// Returns these options with what depends on several of them, or a refusal.
     fn checked(mut self, dry: &[&str], policy: Option<&str>) -> Outcome<DeleteOptions> {
+        self.shown = self.said(dry, policy);
         // Less than no time is as short as can be.
         self.grace = self.grace.map(|grace| if grace < 0 { 1 } else { grace });
         let mut causes = Vec::new();
@@ -246,6 +266,7 @@ fn ask_webhooks(
         object: None,
         old: Some(&old),
         is_dry_run: options.dry_run,
+        options: &options.shown,
     };
     webhook::mutate(asked, &old, warnings)?;
     policy::check(asked, warnings)?;

@@ -212,7 +212,8 @@ impl<'a> Pipeline<'a> {
     where
         'a: 'o,
     {
-        Asked { request: self.request, operation, object: None, old, is_dry_run: self.options.dry_run }
+        let (is_dry_run, options) = (self.options.dry_run, &self.options.shown);
+        Asked { request: self.request, operation, object: None, old, is_dry_run, options }
     }
 
     /// Replaces the status that the client sent by the one that new objects have.

@@ -33,6 +33,8 @@ pub(crate) struct Asked<'a> {
     /// The object as it is; none for a creation.
     pub(crate) old: Option<&'a Value>,
     pub(crate) is_dry_run: bool,
+    /// What the client said of how it is done.
+    pub(crate) options: &'a Value,
 }
 
 impl<'a> Asked<'a> {

@@ -24,6 +24,10 @@ pub(super) fn request(
     (old, object): (Option<&Value>, Option<&Value>),
 ) -> Value {
     let mut fields = about(asked, shown, asked.name().unwrap_or_default());
+    if asked.name().is_none() {
+        // It is made of generateName later.
+        fields.remove("name");
+    }
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     put("uid", json!(uid));
     put("object", object.cloned().unwrap_or_default());
@@ -53,14 +57,19 @@ pub(crate) fn about(asked: Asked<'_>, shown: &Kind, name: &str) -> Map<String, V
         put("requestSubResource", json!(part));
     }
     put("name", json!(name));
-    if let Some(namespace) = &request.namespace {
+    // A namespace that is there is in itself, as its path says.
+    let is_in_itself = request.resource.is("", "namespaces") && asked.operation != Operation::Create;
+    if let Some(namespace) = request.namespace.as_deref().or(is_in_itself.then_some(name)) {
         put("namespace", json!(namespace));
     }
     put("operation", json!(asked.operation.as_str()));
     let user = &request.user;
     put("userInfo", json!({"username": user.name, "uid": user.uid, "groups": user.groups}));
     put("dryRun", json!(asked.is_dry_run));
-    put("options", json!({"kind": options, "apiVersion": "meta.k8s.io/v1"}));
+    let mut said = asked.options.as_object().cloned().unwrap_or_default();
+    said.insert("kind".to_owned(), json!(options));
+    said.insert("apiVersion".to_owned(), json!("meta.k8s.io/v1"));
+    put("options", Value::Object(said));
     fields
 }
 
