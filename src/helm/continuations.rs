@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::error::ReleaseError;
 use super::record_parts::{COMING, EncodedRecord, PARTS, stubs};
 use super::storage::Storage;
+use crate::cluster::list::Collection;
 use crate::cluster::request::{PatchKind, RequestError};
 
 /// The type of a part.
@@ -35,7 +36,19 @@ fn part_name(release: &str, version: u32, number: usize) -> String {
     format!("{}.part{number}", record::secret_name(release, version))
 }
 
+/// Returns the release and the revision that a Secret is a part of, by its name.
+pub(super) fn parse_part_name(name: &str) -> Option<(&str, u32)> {
+    let (head, number) = name.rsplit_once(".part")?;
+    number.parse::<usize>().ok()?;
+    record::parse_secret_name(head)
+}
+
 impl Storage {
+    /// Returns the parts of all records, of which only the metadata is read.
+    pub(super) fn all_parts(&self) -> Collection {
+        Collection::new(&self.collection()).with_labels(RELEASE).metadata_only()
+    }
+
     /// Returns a record as Secrets hold it: in one if that is enough.
     ///
     /// # Errors
@@ -57,6 +70,11 @@ impl Storage {
         self.encoder().head(record, &stubs(&record.manifest))
     }
 
+    fn tell_parts(&self, release: &str, version: u32, count: usize) {
+        self.parts()
+            .send_if_modified(|parts| parts.insert((release.to_owned(), version), count) != Some(count));
+    }
+
     /// Reads the parts of a record, and returns it as a whole.
     ///
     /// # Errors
@@ -64,6 +82,7 @@ impl Storage {
     /// A part is not there or not as it was written, or the API server does not answer.
     pub(super) async fn with_parts(&self, head: Record, parts: Parts) -> Result<Record, ReleaseError> {
         let (release, version) = (head.name.clone(), head.version);
+        self.tell_parts(&release, version, parts.count);
         let broken = |problem: String| ReleaseError::Record {
             release: release.clone(),
             version,
@@ -104,6 +123,7 @@ impl Storage {
         split: &SplitRecord,
         uid: &str,
     ) -> Result<(), RequestError> {
+        self.tell_parts(release, version, split.parts.len());
         for (index, part) in split.parts.iter().enumerate() {
             let name = part_name(release, version, index + 1);
             let labels: BTreeMap<&str, String> = [
@@ -162,6 +182,7 @@ impl Storage {
     /// Deletes all parts of a revision.
     pub(super) async fn delete_parts(&self, release: &str, version: u32) -> Result<(), RequestError> {
         let selector = format!("{RELEASE}={release},{REVISION}={version}");
+        self.parts().send_if_modified(|parts| parts.remove(&(release.to_owned(), version)).is_some());
         for part in self.requests().list_metadata(&self.collection(), &selector).await? {
             self.requests().delete(&format!("{}/{}", self.collection(), part.name)).await?;
         }

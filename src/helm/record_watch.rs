@@ -14,6 +14,7 @@ use engine::hook::WatchEvent;
 use engine::{Drift, Event};
 use tokio::task::AbortHandle;
 
+use super::continuations::parse_part_name;
 use super::error::ReleaseError;
 use super::first_list::FirstList;
 use super::last_release::{Deviation, LastRelease, LastReleases};
@@ -47,7 +48,7 @@ pub(super) struct RecordWatch {
 #[derive(Default)]
 struct State {
     is_watching: bool,
-    task: Option<AbortHandle>,
+    tasks: Vec<AbortHandle>,
     /// The releases whose records are about to be read.
     doubted: BTreeSet<String>,
 }
@@ -79,14 +80,18 @@ impl RecordWatch {
             let follow = async move {
                 lasting("the watch of records", || watch.clone().follow(listed.take())).await;
             };
-            let task = tokio::spawn(follow).abort_handle();
-            self.lock(|state| state.task = Some(task));
+            let parts = self.clone();
+            let follow_parts = async move {
+                lasting("the watch of continuations", || parts.clone().follow_parts()).await;
+            };
+            let tasks = vec![tokio::spawn(follow).abort_handle(), tokio::spawn(follow_parts).abort_handle()];
+            self.lock(|state| state.tasks = tasks);
         }
     }
 
     /// Ends the watch.
     pub(super) fn end(&self) {
-        if let Some(task) = self.lock(|state| state.task.take()) {
+        for task in self.lock(|state| std::mem::take(&mut state.tasks)) {
             task.abort();
         }
     }
@@ -122,6 +127,47 @@ impl RecordWatch {
                 Update::Failed(error) => tracing::debug!("the watch of records begins anew: {error}"),
                 Update::Restored => {}
             }
+        }
+    }
+
+    /// Follows the continuations of records for ever, from the first record on that has some.
+    async fn follow_parts(self) {
+        let mut parts = self.storage.parts().subscribe();
+        let _ = parts.wait_for(|parts| !parts.is_empty()).await;
+        let mut reflector: Reflector<MetadataOnly> =
+            Reflector::new(self.requests.clone(), self.storage.all_parts());
+        loop {
+            match reflector.next().await {
+                Update::Listed(parts) => self.count_parts(&parts),
+                Update::Changed(WatchEvent::Deleted | WatchEvent::Modified, part) => {
+                    if let Some((release, version)) = parse_part_name(&part.metadata.name) {
+                        self.doubt_revision(release, version);
+                    }
+                }
+                Update::Failed(error) => tracing::debug!("the watch of continuations begins anew: {error}"),
+                Update::Changed(WatchEvent::Added, _) | Update::Restored => {}
+            }
+        }
+    }
+
+    /// Looks which continuations went while nobody watched.
+    fn count_parts(&self, listed: &[MetadataOnly]) {
+        let mut counts: BTreeMap<(&str, u32), usize> = BTreeMap::new();
+        for part in listed.iter().filter_map(|part| parse_part_name(&part.metadata.name)) {
+            *counts.entry(part).or_default() += 1;
+        }
+        let known = self.storage.parts().borrow().clone();
+        for ((release, version), count) in &known {
+            if counts.get(&(release.as_str(), *version)) != Some(count) {
+                self.doubt_revision(release, *version);
+            }
+        }
+    }
+
+    /// Has the records of a release read if a continuation of the revision that counts may be another.
+    fn doubt_revision(&self, release: &str, version: u32) {
+        if self.last_releases.get(release).is_some_and(|last| last.revision == version) {
+            self.doubt(release.to_owned());
         }
     }
 
@@ -218,8 +264,8 @@ impl RecordWatch {
         match self.storage.read(release, last.revision).await {
             Ok(Some(_)) => Ok(None),
             Ok(None) => Ok(Some(Deviation::new("its records are gone".to_owned()))),
-            Err(ReleaseError::Record { .. }) => {
-                let what = format!("the record of revision {} can not be read", last.revision);
+            Err(ReleaseError::Record { problem, .. }) => {
+                let what = format!("the record of revision {} can not be read: {problem}", last.revision);
                 Ok(Some(Deviation::new(what)))
             }
             Err(error) => Err(error),

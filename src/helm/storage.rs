@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use chart::record::{self, DATA_KEY, Encoder, Parts, Record, SECRET_TYPE, Status};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::error::ReleaseError;
 use super::marks::{Marks, ORIGIN, Origin, OriginLabels};
@@ -45,6 +46,8 @@ pub(super) struct Storage {
     /// The `ServiceAccount` as which the requests are made, if not as the operator.
     account: Option<String>,
     encoder: Arc<Mutex<Encoder>>,
+    /// How many parts each record has of which that is known, by release and revision.
+    parts: Arc<watch::Sender<BTreeMap<(String, u32), usize>>>,
 }
 
 /// One revision as its Secret's metadata describes it.
@@ -91,7 +94,13 @@ impl StoredRevision {
 impl Storage {
     pub(super) fn new(requests: Requests, namespace: &str, owner: String, account: Option<&str>) -> Self {
         let account = account.map(str::to_owned);
-        Self { requests, namespace: namespace.to_owned(), owner, account, encoder: Arc::default() }
+        let (encoder, parts) = (Arc::default(), Arc::default());
+        Self { requests, namespace: namespace.to_owned(), owner, account, encoder, parts }
+    }
+
+    /// Returns how many parts each record has of which that is known, by release and revision. Those in one Secret have none.
+    pub(super) fn parts(&self) -> &watch::Sender<BTreeMap<(String, u32), usize>> {
+        &self.parts
     }
 
     /// Returns what asks as the storage does.

@@ -6,9 +6,10 @@ use apiserver::FaultPlan;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chart::record::MAX_RECORD_BYTES;
-use engine::{ModuleName, ReleaseAction, ReleaseName};
+use engine::{Drift, Event, ModuleName, ReleaseAction, ReleaseName};
 use serde_json::{Value, json};
 
+use crate::support::DEADLINE;
 use crate::support::release::{MAP, ReleaseFixture, decoded, edit, noise, secrets, watched};
 
 /// The label that says which parts a record has.
@@ -184,6 +185,35 @@ async fn a_continuation_that_is_missing_or_altered_is_told_by_name_and_a_new_rev
     world.delete(&path.replace("web.v1.", "web.v2.")).await;
     world.helm().uninstall(&ReleaseName::from("web")).await.unwrap();
     assert!(stored(&world).await.is_empty() && world.map("web-map").await.is_none());
+}
+
+#[tokio::test]
+async fn a_continuation_that_somebody_deletes_is_noticed_at_once_and_drift_goes_on() {
+    let world = with_file(1_500_000);
+    let helm = world.helm();
+    upgraded_to(&world, &helm, "one").await;
+    let mut events = watched(&helm);
+    let told = async |events: &mut tokio::sync::mpsc::UnboundedReceiver<Event>| {
+        tokio::time::timeout(DEADLINE, events.recv()).await.unwrap().unwrap()
+    };
+    for revision in [1, 2] {
+        let name = format!("sh.helm.release.v1.web.v{revision}.part2");
+        world.delete(&format!("{}/{name}", secrets())).await;
+        let Event::ReleaseDrifted { drift: Drift::Status(what), .. } = told(&mut events).await else {
+            panic!("it is not noticed")
+        };
+        assert!(what.contains(&format!("Secret default/{name}, is missing")), "{what}");
+        // The module runs, and its release is whole again.
+        assert_eq!(upgraded_to(&world, &helm, "one").await, ReleaseAction::Upgraded);
+    }
+    edit(&world, "configmaps", "web-map", &json!({"data": {"k": "theirs"}})).await;
+    let drift = told(&mut events).await;
+    assert!(
+        matches!(&drift, Event::ReleaseDrifted { drift: Drift::Changed { object, .. }, .. } if object == "default/ConfigMap/web-map"),
+        "{drift:?}"
+    );
+    helm.mend(&ModuleName::from("web"), "default/ConfigMap/web-map").await.unwrap();
+    assert_eq!(world.map("web-map").await.unwrap()["data"]["k"], "one");
 }
 
 #[tokio::test]
