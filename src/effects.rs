@@ -544,13 +544,17 @@ impl Adapters {
     fn register_webhooks(&self, run: RunId, registration: Arc<WebhookRegistration>, inbox: &Inbox) {
         let webhooks = self.webhooks.clone();
         let work = async move {
-            let outcome = match webhooks {
+            let (outcome, refusals) = match webhooks {
                 Some(webhooks) => webhooks.register(&registration).await,
-                None => Err(no_webhooks()),
+                None => (Err(no_webhooks()), Vec::new()),
             };
-            Event::WebhooksRegistered { run, outcome }
+            Event::WebhooksRegistered { run, outcome, refusals }
         };
-        spawn(inbox, work, move |failure| Event::WebhooksRegistered { run, outcome: Err(failure) });
+        spawn(inbox, work, move |failure| Event::WebhooksRegistered {
+            run,
+            outcome: Err(failure),
+            refusals: Vec::new(),
+        });
     }
 
     fn read_instances(&self, run: RunId, inbox: &Inbox) {

@@ -14,7 +14,7 @@ use tower::{Layer as _, ServiceExt as _};
 use super::deadline::Deadline;
 use super::rate_limit::RateLimit;
 use super::refusal::without_values;
-use super::request::{ALREADY_THERE, RequestError};
+use super::request::{ALREADY_THERE, RequestError, says_terminating};
 use crate::fence::Fence;
 
 /// The user agent. The API server derives the field manager from it where none is named.
@@ -164,8 +164,7 @@ fn refused(what: &str, code: u16, said: &str) -> Failure {
 /// Returns whether the API server refused an object because its namespace is being deleted.
 fn is_terminating(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+    status.details.iter().any(|details| says_terminating(&details.causes))
 }
 
 /// Returns whether the API server says that there is no such object.

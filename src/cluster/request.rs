@@ -1,5 +1,6 @@
 //! Requests to the API server: how they are encoded and sent, and what their errors say.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use engine::{Failure, FailureKind};
@@ -8,6 +9,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Collected};
 use kube::Client;
 use kube::client::Body;
+use kube::core::response::StatusCause;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -55,7 +57,7 @@ pub struct RequestError {
 pub(crate) enum Cause {
     /// The API server refused it with a `Status`.
     #[error("{message}")]
-    Refused { code: u16, reason: String, message: String },
+    Refused { code: u16, reason: String, message: String, causes: Box<[StatusCause]> },
     /// It was refused without a `Status`, as proxies do.
     #[error("{body}")]
     Rejected { code: u16, body: String },
@@ -89,10 +91,31 @@ impl RequestError {
         matches!(&self.cause, Cause::Refused { code: 409, reason, .. } if reason == ALREADY_THERE)
     }
 
+    /// Returns what is wrong with which field, as far as the API server says so. Values are left out.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        let causes = if let Cause::Refused { causes, .. } = &self.cause { &**causes } else { &[] };
+        causes.iter().map(|cause| (cause.field.as_str(), without_values(&cause.message)))
+    }
+
+    /// Returns whether an object was refused because its namespace is being deleted.
+    pub(crate) fn is_terminating(&self) -> bool {
+        matches!(&self.cause, Cause::Refused { causes, .. } if says_terminating(causes))
+    }
+
+    /// Returns whether an object was refused because there is no such namespace.
+    pub(crate) fn is_without_namespace(&self) -> bool {
+        matches!(&self.cause, Cause::Refused { code: 404, message, .. } if message.starts_with("namespaces \""))
+    }
+
     /// Returns why the request did not work.
     pub(crate) fn cause(&self) -> &Cause {
         &self.cause
     }
+}
+
+/// Returns whether an object was refused because its namespace is being deleted.
+pub(super) fn says_terminating(causes: &[StatusCause]) -> bool {
+    causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// What is sent with a request.
@@ -202,12 +225,6 @@ impl Requests {
         self.send(Method::PUT, &path, Some("application/json"), bytes(object)).await
     }
 
-    /// Returns what would become of an object if this one replaced it. Nothing is changed.
-    pub(crate) async fn dry_run_replace(&self, path: &str, object: &Value) -> Result<Value, RequestError> {
-        let path = format!("{path}?fieldManager={MANAGER}&dryRun=All");
-        self.send(Method::PUT, &path, Some("application/json"), bytes(object)).await
-    }
-
     /// Changes an object.
     pub(crate) async fn patch(
         &self,
@@ -307,7 +324,8 @@ impl Requests {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(kube::Error::Api(status))) => {
                 let (reason, message) = (status.reason.clone(), without_values(&status.message).into_owned());
-                Err(failed(Cause::Refused { code: status.code, reason, message }))
+                let causes = status.details.map(|details| details.causes.into()).unwrap_or_default();
+                Err(failed(Cause::Refused { code: status.code, reason, message, causes }))
             }
             Some(Err(error)) => Err(failed(no_connection(&error))),
             None => Err(failed(Cause::Late(PATIENCE))),
@@ -337,7 +355,10 @@ impl Requests {
         let status: Option<Value> = serde_json::from_slice(&body).ok();
         let text = |key| status.as_ref()?.get(key)?.as_str().map(str::to_owned);
         Err(failed(match text("message") {
-            Some(message) => Cause::Refused { code, reason: text("reason").unwrap_or_default(), message },
+            Some(message) => {
+                let reason = text("reason").unwrap_or_default();
+                Cause::Refused { code, reason, message, causes: Box::default() }
+            }
             None => Cause::Rejected { code, body: String::from_utf8_lossy(&body).trim().to_owned() },
         }))
     }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use chart::chart::CrdFile;
 use chart::render::Rendered;
 use engine::Module;
+use objects::patch::merge::diff;
 use serde_json::{Map, Value};
 
 use super::Helm;
 use super::apply::established;
 use super::error::ReleaseError;
 use super::object::label;
+use crate::cluster::request::PatchKind;
 use crate::regular_file;
 
 const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -27,7 +29,7 @@ impl Helm {
         for file in &module.crds {
             match self.ensure_file(&module.path, file).await {
                 Ok(found) => names.extend(found),
-                Err(error) => problems.push(error.to_string()),
+                Err(error) => problems.push(error),
             }
         }
         if module.package.is_some() {
@@ -35,19 +37,17 @@ impl Helm {
             for crd in crds.into_iter().filter(|crd| !is_of_dependency(crd)) {
                 match self.ensure_text(&crd.path, &crd.file.text()).await {
                     Ok(found) => names.extend(found),
-                    Err(error) => problems.push(error.to_string()),
+                    Err(error) => problems.push(error),
                 }
             }
         }
         for name in &names {
-            if let Err(error) = established(&self.requests, name).await {
-                problems.push(error.to_string());
-            }
+            problems.extend(established(&self.requests, name).await.err());
         }
         if !names.is_empty() {
             self.discovery.refresh();
         }
-        if problems.is_empty() { Ok(()) } else { Err(ReleaseError::Objects(problems)) }
+        if problems.is_empty() { Ok(()) } else { Err(ReleaseError::Crds(problems)) }
     }
 
     /// Returns the CRDs that a package brings, with what there is of each, and what it would be then. Of charts below `charts/` only
@@ -63,12 +63,14 @@ impl Helm {
                 label(&mut wanted, &self.settings.extra_labels);
                 let path = format!("{COLLECTION}/{name}");
                 let current = self.requests.get(&path).await?;
-                let replaced = match &current {
-                    Some(current) if !is_of_dependency(&file) => merged(current, &wanted),
+                let change = match &current {
+                    Some(current) if !is_of_dependency(&file) => change(current, &wanted),
                     Some(_) | None => None,
                 };
-                let after = match replaced {
-                    Some(replaced) => Some(self.requests.dry_run_replace(&path, &replaced).await?),
+                let after = match change {
+                    Some(change) => {
+                        Some(self.requests.dry_run_patch(&path, PatchKind::Merge, &change).await?)
+                    }
                     None => Some(wanted).filter(|_| current.is_none()),
                 };
                 crds.extend(after.map(|after| (name, current, after)));
@@ -127,14 +129,14 @@ impl Helm {
         Ok(())
     }
 
-    /// Creates a CRD, or replaces what differs except how its versions are converted.
+    /// Creates a CRD, or patches what differs except how its versions are converted: who may make and patch definitions can do that.
     async fn ensure(&self, name: &str, wanted: Value) -> Result<(), ReleaseError> {
         let path = format!("{COLLECTION}/{name}");
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.requests.get(&path).await? {
                 None => self.requests.create(COLLECTION, &wanted).await,
-                Some(current) => match merged(&current, &wanted) {
-                    Some(merged) => self.requests.replace(&path, &merged).await,
+                Some(current) => match change(&current, &wanted) {
+                    Some(change) => self.requests.patch(&path, PatchKind::Merge, &change).await,
                     None => return Ok(()),
                 },
             };
@@ -166,6 +168,16 @@ fn documents(text: &str) -> Result<Vec<(String, Value)>, String> {
         if name.is_empty() { Err("a CRD has no metadata.name".to_owned()) } else { Ok((name, crd)) }
     };
     documents.into_iter().filter(|document| !document.is_null()).map(named).collect()
+}
+
+/// Returns the merge patch that makes `current` what `wanted` says, if nobody has changed it meanwhile; `None` when it is so already.
+fn change(current: &Value, wanted: &Value) -> Option<Value> {
+    let mut change = diff(current, &merged(current, wanted)?);
+    if let Some(version) = current.pointer("/metadata/resourceVersion") {
+        let metadata = change.as_object_mut()?.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        metadata.as_object_mut()?.insert("resourceVersion".to_owned(), version.clone());
+    }
+    Some(change)
 }
 
 /// Returns `current` changed to what `wanted` says; `None` when it is so already.
@@ -226,6 +238,13 @@ mod tests {
             Some(json!({
                 "metadata": {"name": "a", "resourceVersion": "5", "labels": {"x": "y", "h": "1"}},
                 "spec": {"group": "g", "conversion": {"strategy": "Webhook"}, "names": {"kind": "B"}},
+            }))
+        );
+        assert_eq!(
+            change(&current, &other),
+            Some(json!({
+                "metadata": {"resourceVersion": "5", "labels": {"h": "1"}},
+                "spec": {"names": {"kind": "B", "listKind": null}},
             }))
         );
     }

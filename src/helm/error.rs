@@ -90,6 +90,9 @@ pub enum ReleaseError {
     /// Objects were refused; others were written.
     #[error("{}", .0.join("; "))]
     Objects(Vec<String>),
+    /// CRDs are not there as they are to be; others are.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Crds(Vec<ReleaseError>),
     /// A hook failed.
     #[error("{event} hook {hook} failed: {problem}")]
     Hook {
@@ -136,7 +139,11 @@ impl ReleaseError {
 
     /// Returns whether a missing right is the reason.
     pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Request(error) if error.code() == 403) && !self.is_of_quota()
+        if let Self::Crds(errors) = self {
+            return errors.iter().any(Self::is_refusal);
+        }
+        let is_refused = matches!(self, Self::Request(error) if error.code() == 403 && !error.is_terminating());
+        is_refused && !self.is_of_quota()
     }
 
     /// Returns whether a quota is the reason, which is used up.
@@ -148,7 +155,7 @@ impl ReleaseError {
     pub(super) fn may_be_a_refusal(&self) -> bool {
         match self {
             _ if self.is_of_quota() => false,
-            Self::Request(error) => error.code() == 403,
+            Self::Request(_) | Self::Crds(_) => self.is_refusal(),
             // What it is made of has passed through others, but for the words of the API server.
             Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } | Self::Command { .. } => {
                 self.to_string().contains(FORBIDDEN)
@@ -183,7 +190,9 @@ impl ReleaseError {
             },
             Self::Object(_) => FailureKind::Render,
             Self::RenderThread(_) => FailureKind::Bug,
+            Self::Request(error) if error.is_terminating() => FailureKind::Terminating,
             Self::Request(_) | Self::Kinds(_) => FailureKind::Cluster,
+            Self::Crds(errors) => errors.first().map_or(FailureKind::Release, Self::kind),
             Self::Kind { .. } => FailureKind::MissingKind,
             Self::Cancelled => FailureKind::Cancelled,
             Self::Name(_)
@@ -201,6 +210,9 @@ impl ReleaseError {
         let failure = Failure::new(self.kind(), format!("{what}: {self}"));
         if matches!(self, Self::Kind { .. }) {
             return failure.advise("enable the module that brings the CRD, or install it");
+        }
+        if matches!(self, Self::Request(error) if error.is_terminating() || error.is_without_namespace()) {
+            return failure.advise("make the namespace of the release again, since the operator does not make it; it goes on by itself then");
         }
         failure
     }

@@ -164,6 +164,9 @@ struct Guest {
     operator: Requests,
 }
 
+/// What to do about CRDs that the operator may not write.
+const RIGHTS_OF_CRDS: &str = "the operator's ServiceAccount needs get, create and patch of customresourcedefinitions, in a ClusterRole";
+
 impl Helm {
     /// Returns an adapter that has not asked the cluster anything yet.
     pub fn new(client: Client, discovery: Discovery, settings: Settings) -> Self {
@@ -331,7 +334,11 @@ impl Helm {
     /// Writes the CRDs of a module and waits until they are established.
     pub async fn ensure_crds(&self, module: &Arc<Module>) -> Result<(), Failure> {
         let outcome = self.ensure_module_crds(module).await;
-        outcome.map_err(|error| self.failure(&error, "CRDs are not in force"))
+        outcome.map_err(|error| {
+            let failure = self.failure(&error, "CRDs are not in force");
+            let is_ours = error.is_refusal() && self.guest.is_none();
+            if is_ours { failure.advise(RIGHTS_OF_CRDS) } else { failure }
+        })
     }
 
     /// Returns the revisions of a release, the oldest first.

@@ -1,9 +1,10 @@
 //! Tells the API server which webhooks there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use engine::hook::AdmissionKind;
-use engine::{Failure, FailureKind, WebhookClient, WebhookRegistration};
+use engine::{Failure, FailureKind, Narrowing, WebhookClient, WebhookRefusal, WebhookRegistration};
 use serde_json::{Value, json};
 
 use crate::cluster::RequestError;
@@ -17,8 +18,14 @@ const MUTATING: &str = "mutatingwebhookconfigurations";
 /// Where definitions are.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/// The codes with which an API server refuses a configuration, not the one who writes it.
+const REFUSALS: [u16; 4] = [400, 413, 422, 500];
+
 /// Whose the fields are that are written here.
 const MANAGER: &str = "addon-operator-webhooks";
+
+/// What came of a registration: why not everything was written, and which configurations the API server refused.
+pub(super) type Registered = (Result<(), Failure>, Vec<WebhookRefusal>);
 
 /// Writes everything of `registration`. What comes after something that fails is written all the same.
 pub(super) async fn register(
@@ -26,15 +33,25 @@ pub(super) async fn register(
     (name, client): (&str, &WebhookClient),
     registration: &WebhookRegistration,
     namespace: &str,
-) -> Result<(), Failure> {
-    let mut problems = Vec::new();
+) -> Registered {
+    let (mut problems, mut refusals) = (Vec::new(), Vec::new());
+    let own = (client, namespace);
     for (kind, plural, wanted) in [
         (AdmissionKind::Validating, VALIDATING, &registration.validating),
         (AdmissionKind::Mutating, MUTATING, &registration.mutating),
     ] {
         let path = format!("{CONFIGURATIONS}/{plural}/{}", encode_segment(name));
+        if let Some(narrowing) = registration.narrowed.get(&kind) {
+            problems.extend(narrow(requests, &path, narrowing, own).await.err());
+            continue;
+        }
         let kept = registration.kept.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name.as_str());
-        problems.extend(configure(requests, &path, wanted.as_ref(), &kept.collect()).await.err());
+        let mut sent = Vec::new();
+        match configure(requests, &path, wanted.as_ref(), &kept.collect(), &mut sent).await {
+            Ok(()) => {}
+            Err(error) if REFUSALS.contains(&error.code()) => refusals.push(refusal(kind, &error, &sent)),
+            Err(error) => problems.push(error),
+        }
     }
     for (crd, conversion) in &registration.conversions {
         let outcome = match conversion {
@@ -44,39 +61,92 @@ pub(super) async fn register(
         problems.extend(outcome.err());
     }
     if let Some(wanted) = &registration.sweep {
-        problems.extend(sweep(requests, (client, namespace), wanted).await.err());
+        problems.extend(sweep(requests, own, wanted).await.err());
     }
-    match problems.into_iter().next() {
-        None => Ok(()),
-        Some(error) if error.code() == 403 => Err(Failure::of(FailureKind::Forbidden, &error)
-            .advise("give the operator the rights that examples/install/webhooks has")),
-        Some(error) => Err(Failure::of(FailureKind::Cluster, &error)),
+    (problems.first().map_or(Ok(()), |error| Err(failure(error))), refusals)
+}
+
+fn failure(error: &RequestError) -> Failure {
+    if error.code() == 403 {
+        return Failure::of(FailureKind::Forbidden, error)
+            .advise("give the operator the rights that examples/install/webhooks has");
     }
+    Failure::of(FailureKind::Cluster, error)
+}
+
+/// Returns what the API server refused of the webhooks that were sent.
+fn refusal(kind: AdmissionKind, error: &RequestError, sent: &[Value]) -> WebhookRefusal {
+    let mut webhooks = BTreeMap::new();
+    for (field, said) in error.fields() {
+        let place = field.strip_prefix("webhooks[").and_then(|rest| rest.split_once(']'));
+        let Some((index, field)) = place else { continue };
+        let Some(webhook) = index.parse::<usize>().ok().and_then(|index| sent.get(index)) else { continue };
+        // The lines that follow show the place in the text.
+        let said = said.lines().next().unwrap_or_default();
+        let why = webhooks.entry(name_of(webhook).to_owned()).or_insert_with(String::new);
+        let (field, before) = (field.trim_start_matches('.'), if why.is_empty() { "" } else { "; " });
+        let _ = write!(why, "{before}{field}: {said}");
+    }
+    WebhookRefusal { kind, failure: failure(error), webhooks }
 }
 
 /// Writes a configuration, or removes it. Of its webhooks those that are `kept` are written only if the API server knows them.
+/// Those that are written are added to `sent`.
 async fn configure(
     requests: &Requests,
     path: &str,
     wanted: Option<&Value>,
     kept: &BTreeSet<&str>,
+    sent: &mut Vec<Value>,
 ) -> Result<(), RequestError> {
-    let mut wanted = wanted.cloned();
-    if let Some(webhooks) = wanted.as_mut().and_then(|object| object.get_mut("webhooks")?.as_array_mut())
-        && !kept.is_empty()
-    {
+    let Some(wanted) = wanted else { return requests.delete(path).await.map(drop) };
+    sent.extend_from_slice(webhooks_of(wanted));
+    if !kept.is_empty() {
         let known = requests.get(path).await?.unwrap_or_default();
-        let known = known.get("webhooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let is_known = |name: &str| known.iter().any(|webhook| name_of(webhook) == name);
-        webhooks.retain(|webhook| !kept.contains(name_of(webhook)) || is_known(name_of(webhook)));
-        if webhooks.is_empty() {
-            wanted = None;
-        }
+        let is_known = |name: &str| webhooks_of(&known).iter().any(|webhook| name_of(webhook) == name);
+        sent.retain(|webhook| !kept.contains(name_of(webhook)) || is_known(name_of(webhook)));
     }
-    match wanted {
-        Some(object) => requests.apply(path, MANAGER, &object).await.map(drop),
-        None => requests.delete(path).await.map(drop),
+    write(requests, path, wanted, sent).await
+}
+
+/// Has what is registered stay as it is as far as it is to, and let requests go on if nobody answers.
+async fn narrow(
+    requests: &Requests,
+    path: &str,
+    Narrowing { head, stay }: &Narrowing,
+    own: (&WebhookClient, &str),
+) -> Result<(), RequestError> {
+    let Some(known) = requests.get(path).await? else { return Ok(()) };
+    let mut webhooks = webhooks_of(&known).to_vec();
+    webhooks.retain(|webhook| {
+        let is_own = webhook.get("clientConfig").is_some_and(|client| is_ours(client, own));
+        is_own && stay.as_ref().is_none_or(|stay| stay.contains(name_of(webhook)))
+    });
+    for webhook in webhooks.iter_mut().filter_map(Value::as_object_mut) {
+        webhook.insert("failurePolicy".to_owned(), json!("Ignore"));
     }
+    write(requests, path, head, &webhooks).await
+}
+
+/// Writes a configuration with these webhooks, or removes it if there are none.
+async fn write(
+    requests: &Requests,
+    path: &str,
+    object: &Value,
+    webhooks: &[Value],
+) -> Result<(), RequestError> {
+    if webhooks.is_empty() {
+        return requests.delete(path).await.map(drop);
+    }
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("webhooks".to_owned(), Value::Array(webhooks.to_vec()));
+    }
+    requests.apply(path, MANAGER, &object).await.map(drop)
+}
+
+fn webhooks_of(configuration: &Value) -> &[Value] {
+    configuration.get("webhooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 fn name_of(webhook: &Value) -> &str {
@@ -127,9 +197,9 @@ fn is_ours(given: &Value, (client, namespace): (&WebhookClient, &str)) -> bool {
         WebhookClient::Service(name) => {
             text("/service/name") == name && text("/service/namespace") == namespace
         }
-        WebhookClient::Url(url) => text("/url")
-            .strip_prefix(url.trim_end_matches('/'))
-            .is_some_and(|path| path.starts_with("/convert/")),
+        WebhookClient::Url(url) => text("/url").strip_prefix(url.trim_end_matches('/')).is_some_and(|path| {
+            ["/convert/", "/mutate/", "/validate/"].iter().any(|of| path.starts_with(of))
+        }),
     }
 }
 

@@ -14,7 +14,7 @@ use super::error::WebhookError;
 use super::listener::Listener;
 use super::options::Options;
 use super::pending::{Outcome, PendingReviews};
-use super::registration::register;
+use super::registration::{Registered, register};
 use super::renewal::{Origin, Renewal, Serving};
 use crate::cluster::request::Requests;
 use crate::driver::Inbox;
@@ -130,22 +130,20 @@ impl Webhooks {
     }
 
     /// Tells the API server which webhooks there are.
-    ///
-    /// # Errors
-    ///
-    /// When not everything was written.
-    pub async fn register(&self, registration: &WebhookRegistration) -> Result<(), Failure> {
+    pub async fn register(&self, registration: &WebhookRegistration) -> Registered {
         let Options { name, client, namespace, .. } = &self.options;
         if let Some(serving) = &mut *self.serving.lock().unwrap_or_else(PoisonError::into_inner) {
             serving.tells();
         }
-        register(&self.requests, (name.as_str(), client), registration, namespace).await?;
-        if let Some(serving) = &mut *self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+        let registered = register(&self.requests, (name.as_str(), client), registration, namespace).await;
+        if matches!(&registered, (Ok(()), refusals) if refusals.is_empty())
+            && registration.narrowed.is_empty()
+            && let Some(serving) = &mut *self.serving.lock().unwrap_or_else(PoisonError::into_inner)
             && trusts(registration, serving.ca_bundle())
         {
             serving.show_next();
         }
-        Ok(())
+        registered
     }
 }
 
@@ -169,7 +167,9 @@ pub async fn uninstall(client: Client, options: &Options) -> Result<(), Failure>
     let requests = Requests::new(client);
     let nothing =
         WebhookRegistration { sweep: Some(std::collections::BTreeSet::new()), ..Default::default() };
-    register(&requests, (options.name.as_str(), &options.client), &nothing, &options.namespace).await?;
+    let own = (options.name.as_str(), &options.client);
+    let (outcome, refusals) = register(&requests, own, &nothing, &options.namespace).await;
+    outcome.and(refusals.into_iter().next().map_or(Ok(()), |refusal| Err(refusal.failure)))?;
     let gone = requests.delete(&options.secret_path()).await;
     gone.map(drop).map_err(|error| Failure::of(FailureKind::Cluster, &error))
 }

@@ -49,6 +49,7 @@ const PURE: &[(&str, &[&str])] = &[
         "engine",
         &[
             "chart",
+            "expressions",
             "golang",
             "jiff",
             "objects",

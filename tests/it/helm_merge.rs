@@ -1,9 +1,12 @@
 //! What an upgrade writes over what others, or earlier revisions, left in the cluster.
 
+use addon_operator::cluster::Discovery;
 use apiserver::FaultPlan;
 use engine::{ReleaseAction, TakenFrom, TakenObject};
 use http::Method;
+use kube::Client;
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::support::release::{CRD, MAP, NAMESPACE, ReleaseFixture, edit};
 
@@ -119,4 +122,55 @@ async fn slip_23_an_object_of_another_release_is_taken_over_and_that_is_told() {
     assert_eq!(map["metadata"]["annotations"]["meta.helm.sh/release-name"], "web");
     // It is told once.
     assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().taken_over, []);
+}
+
+/// The operator's account in the manifests of the installation.
+const ACCOUNT: &str = "system:serviceaccount:addon-operator:addon-operator";
+
+/// Gives the operator's account a right to definitions of custom resources in the cluster.
+async fn grant(world: &ReleaseFixture, name: &str, verb: &str) {
+    let access = "/apis/rbac.authorization.k8s.io/v1";
+    let rule = json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": [verb]});
+    let role = json!({"metadata": {"name": name}, "rules": [rule]});
+    world.post(&format!("{access}/clusterroles"), &role).await;
+    let subjects =
+        json!([{"kind": "ServiceAccount", "name": "addon-operator", "namespace": "addon-operator"}]);
+    let of = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+    let binding = json!({"metadata": {"name": name}, "roleRef": of, "subjects": subjects});
+    world.post(&format!("{access}/clusterrolebindings"), &binding).await;
+}
+
+#[tokio::test]
+async fn definitions_of_a_module_are_upgraded_with_the_rights_that_the_installation_names() {
+    let world = ReleaseFixture::with_rights(&[("crds/widgets.yaml", CRD)]);
+    world.post("/api/v1/namespaces", &json!({"metadata": {"name": "addon-operator"}})).await;
+    for manifest in crate::support::rights::manifests() {
+        let plural = match manifest["kind"].as_str().unwrap() {
+            "ClusterRole" => "clusterroles",
+            "ClusterRoleBinding" => "clusterrolebindings",
+            _ => continue,
+        };
+        // Not everybody has webhooks, which need such rights, too.
+        if manifest["metadata"]["name"] != "addon-operator-webhooks" {
+            world.post(&format!("/apis/rbac.authorization.k8s.io/v1/{plural}"), &manifest).await;
+        }
+    }
+    let service = world.server.service().map_request(|request: http::Request<kube::client::Body>| {
+        let (mut head, body) = request.into_parts();
+        head.headers.insert("impersonate-user", http::HeaderValue::from_static(ACCOUNT));
+        http::Request::from_parts(head, body)
+    });
+    let helm = world.helm_through(Client::new(service, "addon-operator"), Discovery::new(world.client()));
+    let advice = "the operator's ServiceAccount needs get, create and patch of customresourcedefinitions, in a ClusterRole";
+    let refused = helm.ensure_crds(&world.module()).await.unwrap_err();
+    assert_eq!(refused.advice.as_deref(), Some(advice), "{refused:?}");
+    grant(&world, "makes", "create").await;
+    helm.ensure_crds(&world.module()).await.unwrap();
+    world.write(&[("crds/widgets.yaml", &CRD.replace("names: {", "names: {shortNames: [wg], "))]);
+    let refused = helm.ensure_crds(&world.module()).await.unwrap_err();
+    assert_eq!(refused.advice.as_deref(), Some(advice), "{refused:?}");
+    grant(&world, "patches", "patch").await;
+    helm.ensure_crds(&world.module()).await.unwrap();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test";
+    assert_eq!(world.get(path).await.unwrap()["spec"]["names"]["shortNames"], json!(["wg"]));
 }

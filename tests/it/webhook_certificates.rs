@@ -10,7 +10,8 @@ use addon_operator::driver;
 use addon_operator::webhook::{CertificateFiles, Clock, Options, Webhooks};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::{WebhookCertificate, WebhookClient, WebhookRegistration};
+use engine::hook::AdmissionKind;
+use engine::{Narrowing, WebhookCertificate, WebhookClient, WebhookRegistration};
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -152,7 +153,7 @@ async fn f_f4_our_own_certificate_is_renewed_at_two_thirds_of_its_life_and_trust
     let webhooks = Webhooks::bind(world.client(), options(), true).await.unwrap();
     let first = webhooks.serve(&inbox).await.unwrap();
     assert_eq!(first.valid_for.as_secs().div_ceil(86_400), 365);
-    webhooks.register(&told(&first.ca_bundle)).await.unwrap();
+    webhooks.register(&told(&first.ca_bundle)).await.0.unwrap();
     let port = port_of(&webhooks);
     let trusting = |bundle: &str| Asked { port, trusted: STANDARD.decode(bundle).unwrap(), own: None };
     let old = trusting(&first.ca_bundle).shown().await;
@@ -166,7 +167,7 @@ async fn f_f4_our_own_certificate_is_renewed_at_two_thirds_of_its_life_and_trust
     // Those who trust the new one still trust what is shown until the API server was told.
     let both = trusting(&certificate.ca_bundle);
     assert_eq!(both.shown().await, old);
-    webhooks.register(&told(&certificate.ca_bundle)).await.unwrap();
+    webhooks.register(&told(&certificate.ca_bundle)).await.0.unwrap();
     let new = both.shown().await;
     assert_ne!(new, old);
     // A later start finds it.
@@ -177,6 +178,66 @@ async fn f_f4_our_own_certificate_is_renewed_at_two_thirds_of_its_life_and_trust
     time.send_replace(due + SignedDuration::from_hours(365 * 24));
     let late = Webhooks::bind(world.client(), options(), true).await.unwrap();
     assert_ne!(late.serve(&inbox).await.unwrap().ca_bundle, certificate.ca_bundle);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_the_api_server_refuses_is_named_and_those_that_are_registered_can_be_made_harmless() {
+    let world = Cluster::new().await;
+    let (_time, held) = watch::channel(Timestamp::now());
+    let webhooks = Webhooks::bind(world.client(), replica_options(None, &held), true).await.unwrap();
+    let WebhookClient::Url(url) = webhooks.client().clone() else { panic!("it is reached by a URL") };
+    let webhook = |name: &str, expression: &str| {
+        json!({
+            "name": name, "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+            "clientConfig": {"url": format!("{url}/validate/{name}")}, "matchConditions": [{"name": "x", "expression": expression}],
+        })
+    };
+    let configuration = |list: &[Value]| {
+        let mut object = told("").validating.unwrap();
+        object["webhooks"] = list.into();
+        object
+    };
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/addon-operator-ops";
+    let known = async || {
+        let object = get(&world.server, path).await.unwrap_or_default();
+        let list = object["webhooks"].as_array().cloned().unwrap_or_default();
+        let of = |webhook: &Value| (webhook["name"].clone(), webhook["failurePolicy"].clone());
+        list.iter().map(of).collect::<Vec<_>>()
+    };
+    let write = |list: &[Value]| WebhookRegistration {
+        validating: Some(configuration(list)),
+        ..WebhookRegistration::default()
+    };
+    let (good, other) = (webhook("good.example.com", "true"), webhook("other.example.com", "true"));
+    assert_eq!(webhooks.register(&write(&[good.clone(), other.clone()])).await, (Ok(()), Vec::new()));
+    let odd = webhook("odd.example.com", "object.foo(");
+    let (outcome, refusals) = webhooks.register(&write(&[good.clone(), odd])).await;
+    assert_eq!((outcome, refusals.len()), (Ok(()), 1));
+    let named: Vec<_> = refusals[0].webhooks.iter().collect();
+    assert_eq!((named.len(), named[0].0.as_str()), (1, "odd.example.com"));
+    let why = named[0].1;
+    assert!(
+        why.starts_with("matchConditions[0].expression: Invalid value: \"object.foo(\": compilation failed"),
+        "{why}"
+    );
+    assert!(!why.contains('\n'), "{why}");
+    // Nothing of that was written. What is not wanted any more goes, and the rest lets requests go on.
+    let both =
+        [("good.example.com", "Fail"), ("other.example.com", "Fail")].map(|(a, b)| (json!(a), json!(b)));
+    assert_eq!(known().await, both);
+    let narrow = |stay: Option<&str>| {
+        let stay = stay.map(|name| [name.to_owned()].into());
+        let narrowing = Narrowing { head: configuration(&[]), stay };
+        let narrowed = [(AdmissionKind::Validating, narrowing)].into();
+        WebhookRegistration { narrowed, ..WebhookRegistration::default() }
+    };
+    assert_eq!(webhooks.register(&narrow(Some("good.example.com"))).await, (Ok(()), Vec::new()));
+    assert_eq!(known().await, [(json!("good.example.com"), json!("Ignore"))]);
+    // At the end all stay, whatever they are.
+    webhooks.register(&write(&[good, other])).await.0.unwrap();
+    webhooks.register(&narrow(None)).await.0.unwrap();
+    let both = [("good.example.com", "Ignore"), ("other.example.com", "Ignore")];
+    assert_eq!(known().await, both.map(|(a, b)| (json!(a), json!(b))));
 }
 
 /// Where our own certificate is.
@@ -248,7 +309,7 @@ async fn f_f4_another_authority_in_the_secret_is_adopted_and_what_replicas_show_
     let (other_inbox, _other_questions, mut other_channels) = driver::channels();
     let (leader, standby) = (replica(&world).await, replica(&world).await);
     let first = leader.serve(&inbox).await.unwrap();
-    leader.register(&told(&first.ca_bundle)).await.unwrap();
+    leader.register(&told(&first.ca_bundle)).await.0.unwrap();
     standby.serve(&other_inbox).await.unwrap();
     let old = shown_to(&first.ca_bundle, &standby).await;
     // Another replica, which found none, made one.
@@ -269,7 +330,7 @@ async fn f_f4_another_authority_in_the_secret_is_adopted_and_what_replicas_show_
     }
     assert_eq!(&*told_last, all);
     assert_eq!(shown_to(all, &leader).await, old);
-    leader.register(&told(all)).await.unwrap();
+    leader.register(&told(all)).await.0.unwrap();
     let new = shown_to(all, &leader).await;
     assert_ne!(new, old);
     assert_eq!(new, shown_to(all, &third).await);
@@ -328,7 +389,7 @@ async fn standby_shows(certificates: Option<&CertificateFiles>, replace: impl Fn
     let options = || replica_options(certificates.cloned(), &held);
     let leader = Webhooks::bind(world.client(), options(), true).await.unwrap();
     let first = leader.serve(&inbox).await.unwrap();
-    leader.register(&told(&first.ca_bundle)).await.unwrap();
+    leader.register(&told(&first.ca_bundle)).await.0.unwrap();
     let standby = Webhooks::bind(world.client(), options(), true).await.unwrap();
     assert_eq!(standby.serve(&other_inbox).await.unwrap().ca_bundle, first.ca_bundle);
     let shown = async |webhooks: &Webhooks, bundle: &str| {
@@ -342,7 +403,7 @@ async fn standby_shows(certificates: Option<&CertificateFiles>, replace: impl Fn
     };
     let of_standby = other_channels.next_answer().await;
     assert!(matches!(of_standby, Some(engine::Event::WebhookCertificateRenewed { .. })), "{of_standby:?}");
-    leader.register(&told(&certificate.ca_bundle)).await.unwrap();
+    leader.register(&told(&certificate.ca_bundle)).await.0.unwrap();
     let new = shown(&leader, &certificate.ca_bundle).await;
     assert_ne!(new, old);
     // It does not know whether the leader is so far. What it shows is trusted by whoever trusts the new one.

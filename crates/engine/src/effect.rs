@@ -485,6 +485,17 @@ pub struct WebhookRegistration {
     pub conversions: BTreeMap<String, Option<Value>>,
     /// Whether definitions are looked for that an operator before this one has left behind: all but these are given back.
     pub sweep: Option<BTreeSet<String>>,
+    /// The configurations that are made harmless instead, whatever is said of them above.
+    pub narrowed: BTreeMap<AdmissionKind, Narrowing>,
+}
+
+/// How a configuration is made harmless: what is registered there stays as it is, and requests go on whose webhook does not answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Narrowing {
+    /// The configuration without its webhooks.
+    pub head: Value,
+    /// Which of the webhooks that lead to this operator stay, by full name; `None` for all.
+    pub stay: Option<BTreeSet<String>>,
 }
 
 /// On whose behalf objects are changed.

@@ -363,7 +363,9 @@ impl Engine {
             Event::WebhookCertificateRenewed { certificate } => {
                 webhooks.certificate_renewed(lower.cx, certificate);
             }
-            Event::WebhooksRegistered { run, outcome } => webhooks.registered(lower.cx, run, outcome),
+            Event::WebhooksRegistered { run, outcome, refusals } => {
+                webhooks.registered(lower.cx, run, outcome, &refusals);
+            }
             Event::WebhooksServed { run, outcome } => webhooks.served(lower.cx, run, outcome),
             Event::WatchFailed { monitor, failure } if sources.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), Some(failure));

@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, Module};
 use crate::chart_test::{TestReport, TestRequest};
 use crate::config_object::{ConfigObject, ConfigText};
 use crate::failure::Failure;
+use crate::hook::AdmissionKind;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::reconcile::{ObjectKind, ReconcileResult};
@@ -406,8 +407,10 @@ pub enum Event {
     WebhooksRegistered {
         /// The attempt.
         run: RunId,
-        /// Why not everything is as it is to be.
+        /// Why not everything is as it is to be, beside what was refused.
         outcome: Result<(), Failure>,
+        /// The configurations that the API server refused.
+        refusals: Vec<WebhookRefusal>,
     },
     /// Answers [`ServeWebhooks`](crate::Effect::ServeWebhooks).
     WebhooksServed {
@@ -648,6 +651,17 @@ pub struct WebhookCertificate {
     pub ca_bundle: Arc<str>,
     /// How long it is valid from now on.
     pub valid_for: Duration,
+}
+
+/// A configuration of webhooks that the API server refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebhookRefusal {
+    /// Which one.
+    pub kind: AdmissionKind,
+    /// What it said.
+    pub failure: Failure,
+    /// The webhooks that it named, by full name, with what is wrong with each; none if it named none.
+    pub webhooks: BTreeMap<String, String>,
 }
 
 /// What a platform asks the broker, as it came over HTTP.

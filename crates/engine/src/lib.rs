@@ -86,14 +86,15 @@ pub use config_object::{ConfigObject, ConfigText};
 pub use drift_settings::{DriftMode, DriftSettings, IgnoreRule, MAX_IGNORE_RULES, MAX_IGNORED_PATHS};
 pub use effect::{
     Abort, Announcement, Basis, BrokerAnswer, BrokerBody, BrokerRegistration, Effect, ModuleValues,
-    ObjectReference, PatchAuthor, RefusalReason, ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,
+    Narrowing, ObjectReference, PatchAuthor, RefusalReason, ReviewRefusal, RunLabels, ValuesInput,
+    WebhookRegistration,
 };
 pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
     BrokerRequest, Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
     ReleaseOutcome, Restored, StoreError, TakenFrom, TakenObject, UnwatchedKind, Usage, Verdict,
-    WebhookCertificate,
+    WebhookCertificate, WebhookRefusal,
 };
 pub use extenders::{Extender, Extenders};
 pub use failure::{Failure, FailureKind};

@@ -39,6 +39,24 @@ impl Program {
         Ok(Self { tree: Arc::new(tree), checked: Some(Arc::new(checked)) })
     }
 
+    /// Compiles an expression whose value has one of these types; `dyn` is any. An error is in the words of the real server.
+    pub fn compile_to(text: &str, environment: &Environment, outputs: &[Type]) -> Result<Self, String> {
+        let program =
+            Self::compile(text, environment).map_err(|problems| format!("compilation failed: {problems}"))?;
+        let output = program.output();
+        if outputs.contains(&output) || outputs.contains(&Type::Dyn) {
+            return match program.unusable() {
+                Some(problem) => Err(format!("program instantiation failed: {problem}")),
+                None => Ok(program),
+            };
+        }
+        let names: Vec<String> = outputs.iter().map(named).collect();
+        match names.as_slice() {
+            [one] => Err(format!("must evaluate to {one} but got {}", named(&output))),
+            many => Err(format!("must evaluate to one of [{}] but got {}", many.join(" "), named(&output))),
+        }
+    }
+
     /// Reads an expression whose types are not known before it runs.
     pub fn parse(text: &str) -> Result<Self, String> {
         Ok(Self { tree: Arc::new(syntax::parse(text)?), checked: None })
@@ -95,6 +113,10 @@ impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
         self.tree.text == other.tree.text
     }
+}
+
+fn named(of: &Type) -> String {
+    if *of == Type::Null { "null_type".to_owned() } else { of.to_string() }
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use expressions::Type;
+use expressions::{Program, Type};
 use golang::url::Url;
 use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
 use super::metadata;
-use crate::admission::expression as admission;
 use crate::fields::{get, has, int, list, text, texts};
 
 /// Checks the webhooks of a configuration; mutating ones may ask to be called again.
@@ -242,7 +241,7 @@ pub(super) fn conditions(hook: &Value, has_params: bool, path: &str, report: &mu
         let expression = text(condition, "expression");
         if expression.trim().is_empty() {
             report.required(&at(&path, "expression"), "");
-        } else if let Err(problem) = admission::compile(expression, &environment, &[Type::Bool]) {
+        } else if let Err(problem) = Program::compile_to(expression, &environment, &[Type::Bool]) {
             report.invalid(&at(&path, "expression"), expression, &problem);
         }
         let name = text(condition, "name");

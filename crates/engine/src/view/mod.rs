@@ -194,8 +194,8 @@ impl ElectionView {
 /// The webhooks of hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WebhooksView {
-    /// What can't be served, with the hook that asks for it.
-    pub unserved: Vec<(HookId, String)>,
+    /// What can't be served, or is not registered.
+    pub unserved: Vec<UnservedWebhook>,
     /// Why the API server does not know the webhooks as they are, if that failed last.
     pub failure: Option<Arc<Failure>>,
     /// How many hooks answer reviews.
@@ -208,6 +208,17 @@ pub struct WebhooksView {
     pub certificate_failure: Option<Arc<Failure>>,
     /// How long the certificate is valid; zero if it is not any more. `None` while nothing is served.
     pub certificate_ends_in: Option<Duration>,
+}
+
+/// A webhook that nobody asks.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UnservedWebhook {
+    /// The hook that asks for it.
+    pub hook: HookId,
+    /// Which one it is, and why nobody asks it.
+    pub what: String,
+    /// What to do about it.
+    pub advice: &'static str,
 }
 
 /// A webhook that lets nothing pass: it fails, or it denied many requests in a row.

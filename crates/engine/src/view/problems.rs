@@ -9,7 +9,7 @@ use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
 use super::{
     DriftView, ElectionRole, ElectionView, ModuleView, QueueView, RequirementView, SourceView, TaskView,
-    View, WatchView, WebhookStreakView,
+    UnservedWebhook, View, WatchView, WebhookStreakView,
 };
 use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
 use crate::memory::ShortMemory;
@@ -159,10 +159,10 @@ fn webhook_problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         advice: failure.advice.clone().unwrap_or_else(|| REGISTERED_AGAIN.to_owned()),
         module: None,
     }));
-    problems.extend(view.webhooks.unserved.iter().map(|(hook, what)| Problem {
+    problems.extend(view.webhooks.unserved.iter().map(|UnservedWebhook { hook, what, advice }| Problem {
         about: format!("hook {hook}"),
         what: what.clone(),
-        advice: "give one of them another name; all else is served".to_owned(),
+        advice: (*advice).to_owned(),
         module: hook.scope.module().cloned(),
     }));
     problems.extend(view.webhooks.streaks.iter().map(|streak| webhook_problem(streak, format)));

@@ -23,7 +23,9 @@ pub(super) struct ConfigurationWatch {
     /// What it says and who wrote it; `None` if it is not there, or not known yet.
     actual: Option<Seen>,
     is_listed: bool,
-    /// Whether it was seen since something was written.
+    /// What is being written, or was last.
+    writes: Option<Value>,
+    /// Whether that was seen. What was seen before it is older.
     is_seen: bool,
 }
 
@@ -78,19 +80,25 @@ impl ConfigurationWatch {
     /// Records how the configuration is; `None` if it is not there.
     pub(super) fn see(&mut self, item: Option<&Item>) {
         self.is_listed = true;
-        self.is_seen = true;
         self.actual = item.map(seen);
+        self.is_seen |= match (&self.actual, &self.writes) {
+            (Some(seen), Some(writes)) => is_told(&seen.said, &said(writes)),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
     }
 
     /// Records that something is about to be written.
-    pub(super) fn begin_write(&mut self) {
+    pub(super) fn begin_write(&mut self, wanted: Option<&Value>) {
         self.is_seen = false;
+        self.writes = wanted.cloned();
     }
 
-    /// Records that `wanted` was written. The watch may be a moment late; what it has shown meanwhile counts.
-    pub(super) fn written(&mut self, wanted: Option<&Value>) {
+    /// Records that all is written. The watch may be a moment late; what it has shown after that counts.
+    pub(super) fn written(&mut self) {
         if self.is_listed && !self.is_seen {
-            self.actual = wanted.map(|object| Seen { said: said(object), writer: String::new() });
+            self.actual =
+                self.writes.as_ref().map(|object| Seen { said: said(object), writer: String::new() });
         }
     }
 

@@ -12,11 +12,15 @@ use crate::catalog::Hook;
 use crate::hook::AdmissionKind;
 use crate::hook::spec::AdmissionBinding;
 use crate::name::HookId;
+use crate::view::UnservedWebhook;
 
 /// How the paths begin that the API server asks at.
 const VALIDATE: &str = "/validate/";
 const MUTATE: &str = "/mutate/";
 const CONVERT: &str = "/convert/";
+
+/// What to do about two webhooks with one name.
+const RENAMED: &str = "give one of them another name; all else is served";
 
 /// Which hook answers what.
 #[derive(Debug, Default)]
@@ -143,6 +147,20 @@ impl WebhookIndex {
     /// Returns what can't be served, and why.
     pub(super) fn problems(&self) -> &[(HookId, String)] {
         &self.problems
+    }
+
+    /// Returns what can't be served, in the form of a picture.
+    pub(super) fn unserved(&self) -> impl Iterator<Item = UnservedWebhook> {
+        self.problems.iter().map(|(hook, what)| UnservedWebhook {
+            hook: hook.clone(),
+            what: what.clone(),
+            advice: RENAMED,
+        })
+    }
+
+    /// Returns the admission webhook of a kind with this name.
+    pub(super) fn admission(&self, kind: AdmissionKind, name: &str) -> Option<&Admission> {
+        self.admissions(kind).find(|admission| &*admission.name == name)
     }
 
     /// Returns whether an admission webhook or a conversion has this name.

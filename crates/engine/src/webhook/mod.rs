@@ -9,6 +9,7 @@
 //!                       ▲
 //!                  conversion: rules, paths, what has to be the same afterwards
 //! configuration_watch, mending: what others do to configurations and definitions, and how often it is put right
+//! refused: webhooks that the API server does not take, which are left out
 //! health: webhooks that fail or deny everything
 //! ```
 
@@ -17,6 +18,7 @@ mod conversion;
 mod health;
 mod index;
 mod mending;
+mod refused;
 mod registrar;
 mod registration;
 mod request;

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::configuration_watch::{ConfigurationWatch, Difference, Seen, WRITERS, seen};
+use super::health::WebhookChange;
 use super::index::WebhookIndex;
 use super::mending::{Mending, Turn};
-use super::registration::{Terms, says};
+use super::refused::Refused;
+use super::registration::{Terms, is_harmless, narrowing, says};
 use crate::binding::Bindings;
 use crate::config::{Config, WebhookConfig};
 use crate::context::Context;
 use crate::effect::{Effect, WebhookRegistration};
+use crate::event::WebhookRefusal;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::selection::Selection;
 use crate::hook::snapshot::{Item, Key};
@@ -22,12 +25,15 @@ use crate::hook::{AdmissionKind, MonitorSpec};
 use crate::name::{MonitorId, RunId, Scope};
 use crate::notice::Notice;
 use crate::time::Time;
+use crate::view::UnservedWebhook;
 
 /// The one who tells the API server.
 ///
 /// ```text
 /// nothing wanted ─▶ Serve ─▶ Register ─▶ as wanted ─▶ Register …
 ///                     └─ again later ─┘      (nothing is a reason not to start)
+/// refused for a webhook ─▶ Register without it          refused for no known reason ─▶ Narrow, again later
+/// the end ─▶ Register: what is there lets requests go on
 /// ```
 #[derive(Debug, Default)]
 pub(super) struct Registrar {
@@ -51,11 +57,17 @@ pub(super) struct Registrar {
     watch: DefinitionWatch,
     /// Whether something changed since everything was as it is to be.
     is_dirty: bool,
+    /// Whether something else may be wanted than what is under way.
+    is_outdated: bool,
     failures: u32,
     last_failure: Option<Arc<Failure>>,
     retry_at: Option<Time>,
     /// Whether reviews can't be taken, and the API server may know of somebody to ask.
     withdraws: bool,
+    /// The webhooks that the API server refused.
+    refused: Refused,
+    /// The configurations that it refused without a word of which webhook is wrong.
+    narrows: BTreeSet<AdmissionKind>,
 }
 
 /// What is under way.
@@ -65,6 +77,8 @@ enum Step {
     Serve,
     /// Reviews can't be taken: nobody is to be asked.
     Withdraw,
+    /// Configurations can't be written as they are wanted: those that are there are to hold up nobody.
+    Narrow,
 }
 
 /// An object that somebody else changed.
@@ -84,7 +98,7 @@ struct DefinitionWatch {
     known: BTreeMap<String, Seen>,
     /// What they were given.
     told: BTreeMap<String, Value>,
-    /// Which were seen since something was written.
+    /// Which were seen as they were written, or gone, since something was written. What was seen before that is older.
     fresh: BTreeSet<String>,
 }
 
@@ -108,6 +122,7 @@ impl Registrar {
     /// Has everything looked at again.
     pub(super) fn mark_dirty(&mut self) {
         self.is_dirty = true;
+        self.is_outdated = true;
     }
 
     /// Tries at once what failed before.
@@ -151,9 +166,14 @@ impl Registrar {
             return;
         }
         let terms = Terms { config: Arc::clone(config), ca_bundle, is_ignoring: wanted.is_ignoring };
-        let of = |kind| terms.configuration(wanted.webhooks, wanted.index, kind);
-        let (validating, mutating) = (of(AdmissionKind::Validating), of(AdmissionKind::Mutating));
         let mut objects = BTreeSet::new();
+        if wanted.is_ending {
+            let conversions = self.conversions(cx, &terms, wanted, &mut objects);
+            return self.take_leave(cx, wanted, conversions);
+        }
+        self.refused.retain(wanted.index);
+        let of = |kind| terms.configuration(wanted.webhooks, wanted.index, &self.refused, kind);
+        let (validating, mutating) = (of(AdmissionKind::Validating), of(AdmissionKind::Mutating));
         let conversions = self.conversions(cx, &terms, wanted, &mut objects);
         let kept: BTreeSet<(AdmissionKind, String)> =
             wanted.index.to_come().map(|admission| (admission.kind, admission.name.to_string())).collect();
@@ -161,7 +181,7 @@ impl Registrar {
             && self.told.as_ref().is_some_and(|(old, older)| *old == validating && *older == mutating);
         let mut is_changed = false;
         // Which of those that may come the API server knows is not known here.
-        if is_told && !wanted.is_ending && kept.is_empty() {
+        if is_told && kept.is_empty() {
             for (kind, wished) in
                 [(AdmissionKind::Validating, &validating), (AdmissionKind::Mutating, &mutating)]
             {
@@ -177,10 +197,29 @@ impl Registrar {
             return;
         }
         let sweep = sweeps.then(|| wanted.index.definitions().map(ToString::to_string).collect());
-        self.register(cx, WebhookRegistration { validating, mutating, kept, conversions, sweep });
+        let narrowed = BTreeMap::new();
+        self.register(cx, WebhookRegistration { validating, mutating, kept, conversions, sweep, narrowed });
     }
 
-    /// Returns whether something changed, and nothing is under way. Withdraws webhooks first, if they are to be.
+    /// Has everything that is registered let requests go on, whether it is as it was wanted or not: nobody answers from now on.
+    fn take_leave(
+        &mut self,
+        cx: &mut Context,
+        wanted: Wanted<'_>,
+        conversions: BTreeMap<String, Option<Value>>,
+    ) {
+        let is_harmless = self.told.as_ref().is_some_and(|(validating, mutating)| {
+            is_harmless(validating.as_ref()) && is_harmless(mutating.as_ref())
+        });
+        if is_harmless && conversions.is_empty() {
+            return;
+        }
+        let of = |kind| (kind, narrowing(wanted.webhooks, kind, None));
+        let narrowed = [AdmissionKind::Validating, AdmissionKind::Mutating].map(of).into();
+        self.register(cx, WebhookRegistration { conversions, narrowed, ..WebhookRegistration::default() });
+    }
+
+    /// Returns whether something changed, and nothing is under way. Withdraws and narrows webhooks first, if they are to be.
     fn is_due(&mut self, cx: &mut Context, wanted: Wanted<'_>) -> bool {
         if wanted.is_ending && self.retry_at.take().is_some() {
             // It is not tried again.
@@ -196,6 +235,14 @@ impl Registrar {
             let run = cx.ids.run();
             self.in_flight = Some((run, Step::Withdraw));
             cx.push(Effect::RegisterWebhooks { run, registration: Arc::default() });
+        }
+        if self.in_flight.is_none() && wanted.registers && !self.narrows.is_empty() {
+            let run = cx.ids.run();
+            let of = |kind| (kind, narrowing(wanted.webhooks, kind, Some(wanted.index)));
+            let narrowed = std::mem::take(&mut self.narrows).into_iter().map(of).collect();
+            let registration = Arc::new(WebhookRegistration { narrowed, ..WebhookRegistration::default() });
+            self.in_flight = Some((run, Step::Narrow));
+            cx.push(Effect::RegisterWebhooks { run, registration });
         }
         let waits = self.retry_at.is_some_and(|at| at > now);
         self.is_dirty && self.in_flight.is_none() && !waits
@@ -224,9 +271,10 @@ impl Registrar {
     }
 
     fn register(&mut self, cx: &mut Context, registration: WebhookRegistration) {
+        self.is_outdated = false;
         let (run, registration) = (cx.ids.run(), Arc::new(registration));
-        self.validating.begin_write();
-        self.mutating.begin_write();
+        self.validating.begin_write(registration.validating.as_ref());
+        self.mutating.begin_write(registration.mutating.as_ref());
         self.watch.fresh.clear();
         self.in_flight = Some((run, Step::Register(Arc::clone(&registration))));
         cx.push(Effect::RegisterWebhooks { run, registration });
@@ -372,9 +420,10 @@ impl Registrar {
             watch.see(objects.first().map(|(_, item)| &**item));
             return;
         }
-        self.watch.known =
-            objects.into_iter().map(|(key, item)| (key.name.to_string(), seen(&item))).collect();
-        self.watch.fresh.extend(self.watch.known.keys().cloned());
+        self.watch.known.clear();
+        for (key, item) in objects {
+            self.see_definition(&key, seen(&item));
+        }
     }
 
     /// Records how an object of a watch is now.
@@ -384,13 +433,24 @@ impl Registrar {
             watch.see((!is_gone).then_some(item));
             return;
         }
-        self.watch.fresh.insert(key.name.to_string());
         if is_gone {
+            self.watch.fresh.insert(key.name.to_string());
             self.watch.known.remove(&*key.name);
             self.watch.told.remove(&*key.name);
         } else {
-            self.watch.known.insert(key.name.to_string(), seen(item));
+            self.see_definition(key, seen(item));
         }
+    }
+
+    fn see_definition(&mut self, key: &Key, seen: Seen) {
+        let writes = match &self.in_flight {
+            Some((_, Step::Register(registration))) => registration.conversions.get(&*key.name),
+            Some(_) | None => None,
+        };
+        if writes.is_some_and(|writes| writes.as_ref().is_some_and(|writes| says(&seen.said, writes))) {
+            self.watch.fresh.insert(key.name.to_string());
+        }
+        self.watch.known.insert(key.name.to_string(), seen);
     }
 
     /// Returns whether a run is ours.
@@ -437,7 +497,8 @@ impl Registrar {
         cx: &mut Context,
         config: &Config,
         run: RunId,
-        outcome: Result<(), Failure>,
+        (outcome, refusals): (Result<(), Failure>, &[WebhookRefusal]),
+        index: &WebhookIndex,
     ) {
         if !self.awaits(run) {
             return;
@@ -451,24 +512,38 @@ impl Registrar {
             return;
         }
         let Some((_, Step::Register(registration))) = step else { return };
-        if let Err(failure) = outcome {
+        let (mut failure, is_refused) = (outcome.err(), !refusals.is_empty());
+        // What hooks want may be something else by now, which is told at once.
+        let refusals: &[WebhookRefusal] = if self.is_outdated { &[] } else { refusals };
+        for refusal in refusals {
+            if !self.refused.add(cx, refusal, index) {
+                self.narrows.insert(refusal.kind);
+                failure.get_or_insert_with(|| refusal.failure.clone());
+            }
+        }
+        if let Some(failure) = failure {
             // Some of it may have been written.
             self.told = None;
             return self.failed(cx, config, failure);
         }
         self.succeeded();
+        if is_refused {
+            // All others are told at once, without those that are wrong.
+            self.told = None;
+            return;
+        }
         self.is_swept |= registration.sweep.is_some();
         self.told = Some((registration.validating.clone(), registration.mutating.clone()));
         self.kept.clone_from(&registration.kept);
-        self.validating.written(registration.validating.as_ref());
-        self.mutating.written(registration.mutating.as_ref());
+        self.validating.written();
+        self.mutating.written();
         for (crd, conversion) in &registration.conversions {
             let Some(conversion) = conversion else {
                 self.unwanted.remove(crd.as_str());
                 continue;
             };
             self.watch.told.insert(crd.clone(), conversion.clone());
-            // The watch may be a moment late. What it has shown meanwhile counts.
+            // The watch may be a moment late. What it has shown after that counts.
             if !self.watch.fresh.contains(crd) {
                 let seen = Seen { said: conversion.clone(), writer: String::new() };
                 self.watch.known.insert(crd.clone(), seen);
@@ -493,6 +568,16 @@ impl Registrar {
         self.last_failure = Some(Arc::new(failure));
     }
 
+    /// Returns the webhooks that the API server refused, in the form of a picture.
+    pub(super) fn refused(&self) -> impl Iterator<Item = UnservedWebhook> {
+        self.refused.views()
+    }
+
+    /// Takes out what is to be told of webhooks that the API server refused.
+    pub(super) fn take_news(&mut self) -> Vec<WebhookChange> {
+        self.refused.take_news()
+    }
+
     /// Returns why the API server could not be told.
     pub(super) fn last_failure(&self) -> Option<&Arc<Failure>> {
         let of_disputes = self.disputes.values().find_map(|dispute| dispute.failure.as_ref());
@@ -514,6 +599,7 @@ impl Registrar {
 
     /// Returns how many things are kept by name.
     pub(super) fn entries(&self) -> usize {
-        self.watch.known.len() + self.watch.told.len() + self.unwanted.len() + self.disputes.len()
+        let of_definitions = self.watch.known.len() + self.watch.told.len() + self.unwanted.len();
+        of_definitions + self.disputes.len() + self.refused.entries()
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::index::{Admission, WebhookIndex, conversion_path};
+use super::refused::Refused;
 use crate::config::{Config, WebhookClient, WebhookConfig};
+use crate::effect::Narrowing;
 use crate::hook::AdmissionKind;
 use crate::hook::selection::{LabelOperator, LabelRequirement, LabelSelector};
 use crate::hook::spec::{AdmissionBinding, AdmissionRule, FailurePolicy, SideEffects};
@@ -24,27 +26,18 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Returns the configuration of all webhooks of a kind; `None` if there are none.
+    /// Returns the configuration of all webhooks of a kind but those that were refused; `None` if there are none.
     pub(super) fn configuration(
         &self,
         webhooks: &WebhookConfig,
         index: &WebhookIndex,
+        refused: &Refused,
         kind: AdmissionKind,
     ) -> Option<Value> {
         let one = |admission: &Admission| Some(self.webhook(webhooks, admission, admission.binding()?));
-        let list: Vec<Value> = index.admissions(kind).filter_map(one).collect();
-        if list.is_empty() {
-            return None;
-        }
-        Some(json!({
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": format!("{kind}WebhookConfiguration"),
-            "metadata": {
-                "name": webhooks.name,
-                "labels": {"app.kubernetes.io/managed-by": "addon-operator"},
-            },
-            "webhooks": list,
-        }))
+        let wanted = index.admissions(kind).filter(|admission| !refused.has(admission));
+        let list: Vec<Value> = wanted.filter_map(one).collect();
+        (!list.is_empty()).then(|| configuration(webhooks, kind, &list))
     }
 
     fn webhook(&self, webhooks: &WebhookConfig, admission: &Admission, binding: &AdmissionBinding) -> Value {
@@ -118,6 +111,36 @@ impl Terms {
             }
         }
     }
+}
+
+/// Returns a configuration with these webhooks.
+fn configuration(webhooks: &WebhookConfig, kind: AdmissionKind, list: &[Value]) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": format!("{kind}WebhookConfiguration"),
+        "metadata": {
+            "name": webhooks.name,
+            "labels": {"app.kubernetes.io/managed-by": "addon-operator"},
+        },
+        "webhooks": list,
+    })
+}
+
+/// Returns how a configuration is made harmless. Of its webhooks those of `index` stay, or all.
+pub(super) fn narrowing(
+    webhooks: &WebhookConfig,
+    kind: AdmissionKind,
+    index: Option<&WebhookIndex>,
+) -> Narrowing {
+    let names = |index: &WebhookIndex| index.admissions(kind).map(|one| one.name.to_string()).collect();
+    Narrowing { head: configuration(webhooks, kind, &[]), stay: index.map(names) }
+}
+
+/// Returns whether all webhooks of a configuration let requests go on if they do not answer.
+pub(super) fn is_harmless(configuration: Option<&Value>) -> bool {
+    let webhooks = configuration.and_then(|object| object.get("webhooks")?.as_array());
+    let policy = |webhook: &Value| webhook.get("failurePolicy").and_then(Value::as_str) == Some("Ignore");
+    webhooks.into_iter().flatten().all(policy)
 }
 
 fn rule(rule: &AdmissionRule) -> Value {

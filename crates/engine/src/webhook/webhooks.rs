@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::configuration::Prepared;
 use crate::context::Context;
 use crate::effect::{Effect, RefusalReason, ReviewRefusal};
-use crate::event::{HookOutput, WebhookCertificate};
+use crate::event::{HookOutput, WebhookCertificate, WebhookRefusal};
 use crate::failure::Failure;
 use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Item, Key, Objects};
@@ -350,9 +350,15 @@ impl Webhooks {
     }
 
     /// Records that the API server was told, or why not.
-    pub(crate) fn registered(&mut self, cx: &mut Context, run: RunId, outcome: Result<(), Failure>) {
+    pub(crate) fn registered(
+        &mut self,
+        cx: &mut Context,
+        run: RunId,
+        outcome: Result<(), Failure>,
+        refusals: &[WebhookRefusal],
+    ) {
         let config = Arc::clone(&self.config);
-        self.registrar.registered(cx, &config, run, outcome);
+        self.registrar.registered(cx, &config, run, (outcome, refusals), &self.index);
     }
 
     /// Returns whether a watch is ours.
@@ -397,7 +403,9 @@ impl Webhooks {
 
     /// Takes out what is to be told of webhooks.
     pub(crate) fn take_news(&mut self) -> Vec<WebhookChange> {
-        self.reviews.health.take_news()
+        let mut news = self.reviews.health.take_news();
+        news.extend(self.registrar.take_news());
+        news
     }
 
     /// Adds the reviews that are under way, as a queue of their own.
@@ -408,7 +416,7 @@ impl Webhooks {
     /// Returns a picture.
     pub(crate) fn view(&self, now: Time) -> WebhooksView {
         WebhooksView {
-            unserved: self.index.problems().to_vec(),
+            unserved: self.index.unserved().chain(self.registrar.refused()).collect(),
             failure: self.registrar.last_failure().cloned(),
             running: self.reviews.running.len(),
             waiting: self.reviews.waiting.len(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::hook::AdmissionKind;
 use engine::hook::response::{AdmissionResponse, ConversionResponse};
 use engine::hook::spec::FailurePolicy;
 use engine::snapshot::{Item, Key};
@@ -18,6 +19,7 @@ use crate::world::World;
 /// The configuration of a hook with a validating webhook.
 const VALIDATES: &str = "kubernetesValidating: [{name: pods.web.example.com, timeoutSeconds: 5, rules: [{apiGroups: [''], \
     apiVersions: [v1], resources: [pods], operations: [CREATE]}]}]";
+const GOOD: &str = "pods.web.example.com";
 const PATH: &str = "/validate/pods.web.example.com";
 
 /// The configuration of a hook that converts in both directions, in two steps.
@@ -86,11 +88,25 @@ impl World {
         outcome.map(|review| review["response"].clone()).map_err(|refusal| refusal.reason)
     }
 
-    /// Returns the failure policies that were told last: of validating webhooks.
+    /// Runs until something is registered, and no further. Returns whether that comes.
+    fn registers(&mut self) -> bool {
+        let (told, begin) = (self.registrations.len(), self.later(0));
+        (1..10_000).any(|passed| {
+            self.run_until(begin + passed);
+            self.registrations.len() > told
+        })
+    }
+
+    /// Returns the names of the validating webhooks that the API server knows.
+    fn known(&self) -> Vec<String> {
+        let known = self.known_webhooks(AdmissionKind::Validating);
+        known.iter().map(|webhook| webhook["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Returns the failure policies of the validating webhooks that the API server knows.
     fn policies(&self) -> Vec<String> {
-        let object = self.registrations.last().and_then(|registration| registration.validating.clone());
-        let list = object.map(|object| object["webhooks"].as_array().unwrap().clone()).unwrap_or_default();
-        list.iter().map(|webhook| webhook["failurePolicy"].as_str().unwrap().to_owned()).collect()
+        let known = self.known_webhooks(AdmissionKind::Validating);
+        known.iter().map(|webhook| webhook["failurePolicy"].as_str().unwrap().to_owned()).collect()
     }
 }
 
@@ -518,7 +534,11 @@ fn webhooks_stay_registered_over_a_restart_and_who_can_answer_does() {
         .hook("off.sh", &VALIDATES.replace("pods.web", "pods.other"))
         .off();
     let output = || HookOutput { admission: says(false).admission, ..configures("/web/x", &json!(2)) };
+    let known = |name: &str| json!({"name": name, "failurePolicy": "Fail"});
+    let left = [known(GOOD), known("seeing.web.example.com"), known("pods.other.example.com")];
+    let left = json!({"said": left, "writers": []}).to_string().into_bytes();
     let mut world = world(&files)
+        .holds("ValidatingWebhookConfiguration", Key::new("", "ours"), Item::filtered(None, left.into()))
         .takes("slow/wait.sh", 60_000)
         .hook("web/check.sh", Ok(output()))
         .hook("web/check.sh", Err(crate::world::failure("what it reads is not there yet")))
@@ -918,4 +938,134 @@ fn at_an_end_that_takes_long_nothing_is_tried_again_and_nothing_is_due() {
     assert!(due.is_none_or(|due| due > world.now), "{due:?} at {}", world.now);
     world.run();
     assert_eq!(world.registrations.len(), told + 1);
+}
+
+/// A module whose webhook the API server refuses, beside one whose webhook it takes.
+fn odd() -> Files {
+    web().module(20, "odd").hook("odd.sh", &VALIDATES.replace("pods.web", "pods.odd"))
+}
+
+/// A world whose API server refuses a webhook, and all others with it.
+fn refusing(files: &Files) -> World {
+    let mut world = world(files);
+    world.refused_webhooks.insert("pods.odd.example.com".to_owned());
+    world
+}
+
+#[test]
+fn a_webhook_that_the_api_server_refuses_is_left_out_and_told_and_all_others_are_registered() {
+    let mut world = refusing(&odd()).settled();
+    assert_eq!((world.known(), world.policies()), (vec![GOOD.to_owned()], vec!["Fail".to_owned()]));
+    let warned = |notice: &Notice| matches!(notice, Notice::Warned { scope, message } if scope.module().is_some_and(|module| module.as_str() == "odd") && message == "webhook pods.odd.example.com of hook odd/odd.sh is not registered, and nobody asks it: the API server refuses it: Invalid value");
+    // It comes with the module, is kept in mind when the operator is ready, and told once.
+    assert_eq!(world.noticed(warned), 1);
+    let announced: Vec<_> =
+        world.announcements.iter().filter(|event| event.reason == "WebhookFailed").collect();
+    assert_eq!(announced.len(), 1);
+    assert_eq!(announced[0].module.as_ref().unwrap().as_str(), "odd");
+    assert_eq!(world.view().webhooks.failure, None);
+    let problems = world.told(engine::view::problems);
+    let told = problems.iter().find(|problem| problem.about == "hook odd/odd.sh").unwrap();
+    assert!(told.what.contains("is not registered"), "{told:?}");
+    let why = world.told(|view, format| engine::view::why::module(view, "odd", format).unwrap().text());
+    assert!(why.contains("the API server refuses it: Invalid value"), "{why}");
+    // What was refused is not asked for again and again.
+    let told = world.registrations.len();
+    world.run_for(60_000);
+    assert_eq!(world.registrations.len(), told);
+    // Another binding is.
+    let other = web().module(20, "odd").hook("odd.sh", &VALIDATES.replace("pods.web", "better.odd"));
+    world.after(1, reread(&other));
+    assert_eq!(world.known(), [GOOD, "better.odd.example.com"]);
+    assert_eq!(world.view().webhooks.unserved, []);
+}
+
+#[test]
+fn webhooks_that_nobody_serves_any_more_go_though_another_one_is_refused() {
+    for silent in [false, true] {
+        let mut world = world(&odd()).settled();
+        assert_eq!(world.known(), [GOOD, "pods.odd.example.com"]);
+        // The binding of one is renamed in the moment in which the other one is not taken any more.
+        world.refused_webhooks.insert("odd.odd.example.com".to_owned());
+        world.refuses_in_silence = silent;
+        let renamed = files()
+            .module(10, "web")
+            .hook("check.sh", &VALIDATES.replace("pods.web", "new.web"))
+            .module(20, "odd")
+            .hook("odd.sh", &VALIDATES.replace("pods.web", "odd.odd"));
+        world.send_in(1, reread(&renamed));
+        world.run_for(3_000);
+        let known = world.known();
+        assert!(!known.iter().any(|name| name.starts_with("pods.")), "{silent}: {known:?}");
+        assert!(silent || known == ["new.web.example.com"], "{known:?}");
+        assert_eq!(world.view().webhooks.failure.is_some(), silent);
+        // Its cause is out of the way.
+        world.refused_webhooks.clear();
+        if silent {
+            world.run_for(60_000);
+            assert_eq!(world.known(), ["new.web.example.com", "odd.odd.example.com"]);
+        }
+    }
+}
+
+#[test]
+fn what_is_registered_holds_up_nobody_while_configurations_are_refused_for_no_known_reason() {
+    let mut world = world(&web()).settled();
+    world.refuses_in_silence = true;
+    world.refused_webhooks.insert("pods.odd.example.com".to_owned());
+    world.send_in(1, reread(&odd()));
+    world.run_for(3_000);
+    assert_eq!((world.known(), world.policies()), (vec![GOOD.to_owned()], vec!["Ignore".to_owned()]));
+}
+
+#[test]
+fn at_the_end_failures_are_ignored_of_what_is_registered_and_not_of_what_is_wanted() {
+    let mut world = world(&web()).settled();
+    world.registering.push_back(Err(Failure::new(FailureKind::Cluster, "the API server is tired")));
+    world.send_in(1, reread(&odd()));
+    world.run_for(3_000);
+    assert!(world.registering.is_empty() && world.view().webhooks.failure.is_some());
+    world.refused_webhooks.insert("pods.odd.example.com".to_owned());
+    assert_eq!((world.known(), world.policies()), (vec![GOOD.to_owned()], vec!["Fail".to_owned()]));
+    world.after(1, Event::ShutdownRequested);
+    assert_eq!((world.known(), world.policies()), (vec![GOOD.to_owned()], vec!["Ignore".to_owned()]));
+}
+
+#[test]
+fn a_refusal_of_what_was_wanted_before_says_nothing_of_what_is_wanted_now() {
+    let mut world = refusing(&web()).settled();
+    let bad = odd();
+    let good = web().module(20, "odd").hook("odd.sh", &VALIDATES.replace("pods.web", "better.odd"));
+    world.send_in(1, reread(&bad));
+    let asked = world.registers();
+    assert!(asked);
+    world.after(0, reread(&good));
+    assert_eq!(world.warnings("is not registered"), 0);
+    assert_eq!(world.known(), [GOOD, "better.odd.example.com"]);
+    assert_eq!(world.view().webhooks.unserved, []);
+}
+
+#[test]
+fn a_definition_that_is_told_of_while_its_conversion_is_written_for_the_first_time_was_changed_by_nobody() {
+    let shown = |writer: &str| {
+        let writers = json!([{"manager": writer, "operation": "Update", "time": "2026-01-02T00:00:00Z"}]);
+        let shown = json!({"said": {"strategy": "None"}, "writers": writers});
+        Arc::new(Item::filtered(None, shown.to_string().into_bytes().into()))
+    };
+    let key = || Key::new("", "tabs.example.com");
+    let files = files().module(10, "web").hook("up.sh", CONVERTS);
+    let mut world = world(&files).settled();
+    let told = world.registrations.len();
+    world.watched("CustomResourceDefinition", key(), false, &shown("helm"));
+    assert!(world.registers());
+    // The API server writes the status of the new definition, and this is seen before the answer.
+    let monitors = world.monitors.iter().filter(|(_, kind)| *kind == "CustomResourceDefinition");
+    let items = monitors.map(|(monitor, _)| (*monitor, shown("kube-apiserver"))).collect();
+    world.after(0, Event::ObjectChanged { key: key(), is_gone: false, items });
+    assert_eq!(world.warnings("was changed by kube-apiserver"), 0);
+    assert_eq!(world.registrations.len(), told + 1);
+    // Who changes it after that is told of.
+    world.watched("CustomResourceDefinition", key(), false, &shown("kubectl-edit"));
+    world.run();
+    assert_eq!(world.warnings("was changed by kubectl-edit"), 1);
 }

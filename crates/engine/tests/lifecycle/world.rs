@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::hook::{Trigger, WatchEvent};
+use engine::hook::{AdmissionKind, Trigger, WatchEvent};
 use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, ConfigObject, Digest, Effect, Engine, Event, Failure,
     FailureKind, HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction,
     ReleaseOutcome, ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, TestReport, Time,
-    ValuesInput, Verdict, View, WebhookRegistration,
+    ValuesInput, Verdict, View, WebhookRefusal, WebhookRegistration,
 };
 
 use crate::build::{Files, changed};
@@ -61,6 +61,10 @@ pub(crate) struct World {
     saving: VecDeque<Result<(), Failure>>,
     /// How the next registrations of webhooks end.
     pub(crate) registering: VecDeque<Result<(), Failure>>,
+    /// The webhooks that the API server refuses, and all others with them.
+    pub(crate) refused_webhooks: BTreeSet<String>,
+    /// Whether it does not say which ones are wrong.
+    pub(crate) refuses_in_silence: bool,
     /// How the next attempts to take reviews end.
     pub(crate) serving: VecDeque<Result<engine::WebhookCertificate, Failure>>,
     /// The Lease of the operators of the namespace.
@@ -145,6 +149,8 @@ impl World {
             patching: VecDeque::new(),
             saving: VecDeque::new(),
             registering: VecDeque::new(),
+            refused_webhooks: BTreeSet::new(),
+            refuses_in_silence: false,
             serving: VecDeque::new(),
             lease: None,
             mends: VecDeque::new(),
@@ -606,10 +612,9 @@ impl World {
             }
             Effect::RegisterWebhooks { run, registration } => {
                 let outcome = self.registering.pop_front().unwrap_or(Ok(()));
-                if outcome.is_ok() {
-                    self.hold_configurations(&registration);
-                }
-                self.send_in(OTHER, Event::WebhooksRegistered { run, outcome });
+                let refusals = outcome.as_ref().map(|()| self.hold_configurations(&registration));
+                let refusals = refusals.unwrap_or_default();
+                self.send_in(OTHER, Event::WebhooksRegistered { run, outcome, refusals });
             }
             Effect::ServeWebhooks { run } => {
                 let outcome =
@@ -784,18 +789,58 @@ impl World {
         self.send_in(LIST, Event::Listed { lists: vec![(monitor, objects.into_iter().collect())] });
     }
 
-    /// Holds what the API server was told of webhooks, for who lists it.
-    fn hold_configurations(&mut self, registration: &WebhookRegistration) {
-        let kinds = [("Validating", &registration.validating), ("Mutating", &registration.mutating)];
+    /// Returns the webhooks that the API server knows.
+    pub(crate) fn known_webhooks(&self, kind: AdmissionKind) -> Vec<serde_json::Value> {
+        let objects = self.objects.get(&format!("{kind}WebhookConfiguration"));
+        let Some(item) = objects.and_then(|objects| objects.values().next()) else { return Vec::new() };
+        let shown: serde_json::Value = serde_json::from_slice(item.filter_result().unwrap()).unwrap();
+        shown["said"].as_array().unwrap().clone()
+    }
+
+    /// Holds what the API server was told of webhooks, for who lists it. Returns what it refuses of that.
+    fn hold_configurations(&mut self, registration: &WebhookRegistration) -> Vec<WebhookRefusal> {
+        let mut refusals = Vec::new();
+        let kinds = [
+            (AdmissionKind::Validating, &registration.validating),
+            (AdmissionKind::Mutating, &registration.mutating),
+        ];
         for (kind, object) in kinds {
+            let known = self.known_webhooks(kind);
+            let name_of = |webhook: &serde_json::Value| webhook["name"].as_str().unwrap().to_owned();
+            let is_known = |name: &String| known.iter().any(|known| name_of(known) == *name);
+            let webhooks: Vec<_> = if let Some(narrowing) = registration.narrowed.get(&kind) {
+                let stays = |webhook: &&serde_json::Value| {
+                    narrowing.stay.as_ref().is_none_or(|stay| stay.contains(&name_of(webhook)))
+                };
+                let mut stay: Vec<_> = known.iter().filter(stays).cloned().collect();
+                stay.iter_mut().for_each(|webhook| webhook["failurePolicy"] = "Ignore".into());
+                stay
+            } else {
+                let wanted = object.as_ref().map(|object| object["webhooks"].as_array().unwrap().clone());
+                let mut wanted = wanted.unwrap_or_default();
+                wanted.retain(|webhook| {
+                    let name = name_of(webhook);
+                    !registration.kept.contains(&(kind, name.clone())) || is_known(&name)
+                });
+                let wrong = wanted.iter().map(name_of).filter(|name| self.refused_webhooks.contains(name));
+                let wrong: BTreeMap<_, _> = wrong.map(|name| (name, "Invalid value".to_owned())).collect();
+                if !wrong.is_empty() {
+                    let failure = Failure::new(FailureKind::Cluster, "it is invalid");
+                    let webhooks = if self.refuses_in_silence { BTreeMap::new() } else { wrong };
+                    refusals.push(WebhookRefusal { kind, failure, webhooks });
+                    continue;
+                }
+                wanted
+            };
             let objects = self.objects.entry(format!("{kind}WebhookConfiguration")).or_default();
             objects.clear();
-            if let Some(object) = object {
-                let shown = serde_json::json!({"said": object["webhooks"], "writers": []}).to_string();
-                let key = Key::new("", object["metadata"]["name"].as_str().unwrap());
-                objects.insert(key, Arc::new(Item::filtered(None, shown.into_bytes().into())));
+            if !webhooks.is_empty() {
+                let shown = serde_json::json!({"said": webhooks, "writers": []}).to_string();
+                objects
+                    .insert(Key::new("", "ours"), Arc::new(Item::filtered(None, shown.into_bytes().into())));
             }
         }
+        refusals
     }
 
     /// Changes an object for everybody who watches its kind.
@@ -1085,6 +1130,8 @@ impl World {
                 format!("answer {id} {}", if outcome.is_ok() { "ok" } else { "failed" })
             }
             Effect::RegisterWebhooks { run, registration } => {
+                let narrowed = registration.narrowed.keys().map(|kind| format!(" narrow {kind}"));
+                let narrowed: String = narrowed.collect();
                 let kinds = [("validating", &registration.validating), ("mutating", &registration.mutating)];
                 let kinds =
                     kinds.iter().filter_map(|(kind, object)| object.as_ref().map(|object| (kind, object)));
@@ -1102,7 +1149,11 @@ impl World {
                 let crds = registration.conversions.iter().map(|(crd, conversion)| {
                     format!(" {}{crd}", if conversion.is_some() { "convert " } else { "give back " })
                 });
-                format!("register{}{} {run}", kinds.map(shown).collect::<String>(), crds.collect::<String>())
+                format!(
+                    "register{}{}{narrowed} {run}",
+                    kinds.map(shown).collect::<String>(),
+                    crds.collect::<String>()
+                )
             }
             Effect::ServeWebhooks { run } => format!("serve webhooks {run}"),
             Effect::CancelRun { run } => format!("cancel {run}"),
@@ -1314,7 +1365,7 @@ fn shown_event(event: &Event) -> String {
         Event::ReviewAbandoned { id } => format!("review {id} abandoned"),
         Event::WebhookCertificateKept { outcome } => format!("certificate kept {}", end(outcome)),
         Event::WebhookCertificateRenewed { .. } => "certificate renewed".to_owned(),
-        Event::WebhooksRegistered { run, outcome } => format!("registered {run} {}", end(outcome)),
+        Event::WebhooksRegistered { run, outcome, .. } => format!("registered {run} {}", end(outcome)),
         Event::WebhooksServed { run, outcome } => format!("webhooks served {run} {}", end(outcome)),
         Event::ReviewRequested { id, webhook, .. } => format!("review {id} of {webhook}"),
         Event::ScriptFinished { run, outcome: Ok(verdict), .. } => {

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use expressions::{Environment, Program, Type};
 use serde_json::Value;
 
-use crate::admission::expression::compile;
 use crate::fields::{get, has, list, text};
 
 /// How many compiled policies are kept.
@@ -78,7 +77,7 @@ pub(crate) fn read(spec: &Value) -> Policy {
         if expression.trim().is_empty() {
             continue;
         }
-        match compile(expression, &environment(true, has_params, &types), &[Type::Dyn]) {
+        match Program::compile_to(expression, &environment(true, has_params, &types), &[Type::Dyn]) {
             Ok(program) => {
                 types.push((name.to_owned(), program.output()));
                 variables.push((name.to_owned(), program));
@@ -98,12 +97,13 @@ pub(crate) fn read(spec: &Value) -> Policy {
     };
     let validations = list(spec, "validations").iter().enumerate().map(|(index, validation)| {
         let expression = text(validation, "expression");
-        let program = compile(expression, &with_authorizer, &[Type::Bool]);
+        let program = Program::compile_to(expression, &with_authorizer, &[Type::Bool]);
         if !expression.trim().is_empty() {
             add(format!("validations[{index}].expression"), expression, &program);
         }
         let message = text(validation, "messageExpression");
-        let made = (!message.trim().is_empty()).then(|| compile(message, &of_messages, &[Type::String]));
+        let made =
+            (!message.trim().is_empty()).then(|| Program::compile_to(message, &of_messages, &[Type::String]));
         if let Some(made) = &made {
             add(format!("validations[{index}].messageExpression"), message, made);
         }
@@ -118,7 +118,7 @@ pub(crate) fn read(spec: &Value) -> Policy {
     let validations: Vec<Validation> = validations.collect();
     let annotations = list(spec, "auditAnnotations").iter().enumerate().map(|(index, annotation)| {
         let expression = text(annotation, "valueExpression");
-        let program = compile(expression.trim(), &with_authorizer, &[Type::String, Type::Null]);
+        let program = Program::compile_to(expression.trim(), &with_authorizer, &[Type::String, Type::Null]);
         if !expression.trim().is_empty() {
             add(format!("auditAnnotations[{index}].valueExpression"), expression, &program);
         }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use expressions::{Program, Type};
+
 use super::fields::Fields;
 use super::kubernetes::problem_of_includes;
 use super::report::{Path, Report};
@@ -19,6 +21,9 @@ const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 
 /// How long the API server waits for a webhook that does not say, in seconds.
 const DEFAULT_TIMEOUT: i64 = 10;
+
+/// How many conditions a webhook has at most.
+const MOST_CONDITIONS: usize = 64;
 
 /// The longest name of a binding that is completed to the name of a webhook, in letters of its id.
 const LONGEST_ID: usize = 100;
@@ -144,6 +149,9 @@ fn check_api(bindings: &[AdmissionBinding], section_name: &str, report: &Report)
         for problem in binding.rules.iter().filter_map(problem_of_rule) {
             note("rules", format!("rules is invalid: {problem}"));
         }
+        for problem in problems_of_conditions(&binding.match_conditions) {
+            note("matchConditions", format!("matchConditions is invalid: {problem}"));
+        }
     }
 }
 
@@ -198,6 +206,31 @@ pub(super) fn check_conversions(spec: &HookSpec, report: &Report) {
             report.note(&path, message);
         }
     }
+}
+
+/// Returns why the API server would refuse these conditions.
+fn problems_of_conditions(conditions: &[(String, String)]) -> Vec<String> {
+    let mut problems = Vec::new();
+    if conditions.len() > MOST_CONDITIONS {
+        problems.push(format!("there are {}, and {MOST_CONDITIONS} at most are allowed", conditions.len()));
+    }
+    let environment = expressions::admission(false, true);
+    let mut names = BTreeSet::new();
+    for (name, expression) in conditions.iter().take(MOST_CONDITIONS) {
+        for problem in objects::names::qualified(name) {
+            problems.push(format!("name '{name}': {problem}"));
+        }
+        if !names.insert(name) {
+            problems.push(format!("name '{name}' is used twice"));
+        }
+        if expression.trim().is_empty() {
+            problems.push(format!("'{name}' has no expression"));
+        } else if let Err(problem) = Program::compile_to(expression, &environment, &[Type::Bool]) {
+            // The lines that follow show the place in the text.
+            problems.push(format!("'{name}': {}", problem.lines().next().unwrap_or_default()));
+        }
+    }
+    problems
 }
 
 /// Returns why the API server would refuse this rule.

@@ -11,7 +11,9 @@ use crate::notice::TaskType;
 use crate::view::format::{Format, span, times, why_queue, why_source};
 use crate::view::problems;
 use crate::view::status::standby;
-use crate::view::{ModuleOriginView, ModuleView, OpinionView, QueueView, Source, TaskView, View, WatchView};
+use crate::view::{
+    ModuleOriginView, ModuleView, OpinionView, QueueView, Source, TaskView, UnservedWebhook, View, WatchView,
+};
 
 /// Returns why the module `name` is on or off, and what it is doing.
 pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unknown> {
@@ -285,6 +287,11 @@ fn broken_watches<'v>(
     })
 }
 
+/// Returns the webhooks of the module that nobody asks.
+fn unserved<'v>(view: &'v View, module: &'v ModuleView) -> impl Iterator<Item = &'v UnservedWebhook> {
+    view.webhooks.unserved.iter().filter(move |unserved| unserved.hook.scope.module() == Some(&module.name))
+}
+
 /// Tells which modules it requires, and what is missing of them, and whether its own objects are ready.
 fn required(module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     if let Some(readiness) = &module.readiness {
@@ -415,6 +422,7 @@ fn advise(view: &View, module: &ModuleView, answer: &mut Answer) {
     if let Some((_, failure, _)) = broken_watches(view, module).next() {
         answer.advice.push(failure.advice.clone().unwrap_or_else(|| problems::OPENED_AGAIN.to_owned()));
     }
+    answer.advice.extend(unserved(view, module).map(|unserved| unserved.advice.to_owned()));
     for (_, advice) in problems::changed(module).iter().chain(&problems::taken(module)) {
         answer.advice.push(advice.clone());
     }
@@ -460,6 +468,9 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
     for (kind, failure, since) in broken_watches(view, module) {
         let text = format!("of {kind} is broken for {}: {}", span(since), format.failure(failure));
         fact("watch", text);
+    }
+    for unserved in unserved(view, module) {
+        fact("webhook", unserved.what.clone());
     }
     if let Some(problem) = &module.config_problem {
         let text = format!("{}; what was good before stays in force", format.failure(&problem.failure));

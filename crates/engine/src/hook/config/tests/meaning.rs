@@ -102,6 +102,30 @@ const WRONG_MEANINGS: &[(&str, &str)] = &[
         "invalid kubernetesValidating config [0]: rules is invalid: 'pods/log' is part of 'pods/*'",
     ),
     (
+        "kubernetesValidating: [{name: a, matchConditions: [{name: x, expression: 'object.metadata.name.foo('}]}]",
+        "invalid kubernetesValidating config [0]: matchConditions is invalid: 'x': compilation failed: ERROR: <input>:1:2",
+    ),
+    (
+        "kubernetesMutating: [{name: a, matchConditions: [{name: x, expression: '1'}]}]",
+        "invalid kubernetesMutating config [0]: matchConditions is invalid: 'x': must evaluate to bool but got int",
+    ),
+    (
+        "kubernetesValidating: [{name: a, matchConditions: [{name: x, expression: 'params.x == 1'}]}]",
+        "invalid kubernetesValidating config [0]: matchConditions is invalid: 'x': compilation failed: ERROR: <input>:1:1: undeclared reference to 'params'",
+    ),
+    (
+        "kubernetesValidating: [{name: a, matchConditions: [{name: x, expression: ' '}]}]",
+        "invalid kubernetesValidating config [0]: matchConditions is invalid: 'x' has no expression",
+    ),
+    (
+        "kubernetesValidating: [{name: a, matchConditions: [{name: 'a b', expression: 'true'}]}]",
+        "invalid kubernetesValidating config [0]: matchConditions is invalid: name 'a b': name part must consist of",
+    ),
+    (
+        "kubernetesValidating: [{name: a, matchConditions: [{name: x, expression: 'true'}, {name: x, expression: 'false'}]}]",
+        "invalid kubernetesValidating config [0]: matchConditions is invalid: name 'x' is used twice",
+    ),
+    (
         "kubernetesMutating: [{name: x, includeSnapshotsFrom: [q]}]",
         "invalid kubernetesMutating config [0]: includeSnapshotsFrom is invalid: 'q'",
     ),
