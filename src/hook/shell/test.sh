@@ -560,6 +560,21 @@ HOOK
     "$(jq -c '.status | [.owned, .same, .other, (.name | length), (.name | test("^a-l-[0-9a-f]{8}$"))]' result.json)"
 }
 
+test_whether_a_kind_is_ready_that_is_no_kind_of_children_is_an_error() {
+  contexts '[{"binding":"site","children":{"Deployment.apps":{}},"object":{"metadata":{"name":"a"}},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  hook <<'HOOK'
+__on_reconcile::site() {
+  reconcile::jq '{status: {known: ready("Deployment.apps"), unknown: (try ready("Deployment") catch .)}}'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  same status '{"known":false,"unknown":"ready: Deployment is none of the kinds of children of the binding: Deployment.apps"}' \
+    "$(jq -c .status result.json)"
+}
+
 test_a_hash_is_the_same_whatever_jq_counts_it() {
   contexts '[{"binding":"site","children":{},"object":{"metadata":{"name":"a"},"spec":{
     "z":[1.0,1e3,-0,2.50,0.1,1e-7,100000000000000000000,-12345678901234567890],"b":{"y":1,"x":"\u00fc\u0001\u007f\ud83d\ude00"},"a":null}},"related":{},"type":"Reconcile"}]'

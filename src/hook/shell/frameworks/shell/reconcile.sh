@@ -27,7 +27,9 @@ def hashed($prefix; $max):
   | if $max < 10 then error("hashed: max is \($max), but a name with a hash has 10 characters or more") else . end
   | ($prefix[0:$max - 9] | rtrimstr("-")) as $start | if $start == "" then $hash else "\($start)-\($hash)" end;
 def owned: [$context.children[][]];
-def ready($kind): [$context.children[$kind] // {} | .[]] as $all
+def ready($kind): if $context.children | has($kind) then . else
+    error("ready: \($kind) is none of the kinds of children of the binding: \($context.children | keys | join(", "))") end
+  | [$context.children[$kind] | .[]] as $all
   | ($all | length) > 0 and ($all | all(
       (.status // {}) as $status
       | ($status.observedGeneration // 0) >= (if $status.observedGeneration then .metadata.generation // 0 else 0 end)
