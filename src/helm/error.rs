@@ -142,7 +142,8 @@ impl ReleaseError {
         if let Self::Crds(errors) = self {
             return errors.iter().any(Self::is_refusal);
         }
-        let is_refused = matches!(self, Self::Request(error) if error.code() == 403 && !error.is_terminating());
+        let is_refused =
+            matches!(self, Self::Request(error) if error.code() == 403 && !error.is_terminating());
         is_refused && !self.is_of_quota()
     }
 

@@ -1345,7 +1345,7 @@ impl Engine {
                 } else if let TaskKind::ModuleDelete(delete) = kind
                     && !self.modules.is_somewhere(&delete.module)
                 {
-                    delete.stage = DeleteStage::AfterDeleteHelm(0);
+                    delete.stage = DeleteStage::Finalize(None);
                 }
                 self.queues.resume(task);
             }

@@ -14,7 +14,7 @@ use crate::effect::Effect;
 use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Change, Snapshot};
 use crate::hook::{BindingContext, KubernetesBinding, RunContexts};
-use crate::name::{BindingKey, CronLine, HookId, MonitorId, Scope};
+use crate::name::{BindingKey, CronLine, HookId, ModuleName, MonitorId, Scope};
 use crate::queue::Reason;
 use crate::time::Time;
 use crate::view::{Footprint, OwnWatchView, WatchView};
@@ -30,8 +30,21 @@ pub(crate) struct Bindings {
     reconciling: BTreeMap<HookId, Arc<Hook>>,
     /// Which of them were switched on or off since the last call of [`Bindings::take_switched`].
     switched: BTreeSet<HookId>,
+    /// The modules that are being removed and finalize objects, with what is left of these.
+    leaving: BTreeMap<ModuleName, Unfinished>,
     /// The watches that no binding asked for and that do not work, by what they watch.
     pub(super) own_watches: BTreeMap<String, WatchHealth>,
+}
+
+/// What is left of the objects that the hooks of a module finalize which is being removed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Unfinished {
+    /// Nobody knows yet.
+    Unknown,
+    /// Some are being deleted, as this says.
+    Objects(String),
+    /// Some live.
+    Living,
 }
 
 /// How far the Synchronization of a binding is.
@@ -89,11 +102,49 @@ impl Bindings {
         }
     }
 
+    /// Has the reconcile bindings of a module that is being removed finalize what is deleted until then.
+    pub(crate) fn finalize_for(&mut self, module: &ModuleName, hooks: &[Arc<Hook>]) {
+        for hook in hooks.iter().filter(|hook| hook.spec.has_finalizers()) {
+            if !self.reconciling.contains_key(&hook.id) {
+                self.reconciling.insert(hook.id.clone(), Arc::clone(hook));
+                self.switched.insert(hook.id.clone());
+            }
+            self.leaving.entry(module.clone()).or_insert(Unfinished::Unknown);
+        }
+    }
+
+    /// Returns what is left of the objects that the hooks of a module finalize which is being removed; `None` if there are none.
+    pub(crate) fn leaving(&self, module: &ModuleName) -> Option<Unfinished> {
+        self.leaving.get(module).cloned()
+    }
+
+    /// Iterates over the modules that are being removed and finalize objects.
+    pub(crate) fn all_leaving(&self) -> impl Iterator<Item = (&ModuleName, &Unfinished)> {
+        self.leaving.iter()
+    }
+
+    /// Records what is left of the objects of such a module.
+    pub(crate) fn set_leaving(&mut self, module: ModuleName, left: Option<Unfinished>) {
+        match left {
+            Some(left) => drop(self.leaving.insert(module, left)),
+            None => drop(self.leaving.remove(&module)),
+        }
+    }
+
+    /// Records that the objects of such a module are not waited for any more.
+    pub(crate) fn left(&mut self, module: &ModuleName) {
+        self.leaving.remove(module);
+    }
+
     /// Switches the kubernetes bindings of a hook off.
     pub(crate) fn disable(&mut self, cx: &mut Context, hook: &HookId) {
         if self.reconciling.remove(hook).is_some() {
             self.switched.insert(hook.clone());
         }
+        self.disable_watches(cx, hook);
+    }
+
+    fn disable_watches(&mut self, cx: &mut Context, hook: &HookId) {
         for monitor in self.watches.disable(hook) {
             cx.push(Effect::StopMonitor { monitor });
         }
@@ -108,12 +159,12 @@ impl Bindings {
         }
     }
 
-    /// Switches the bindings of the hooks of a scope off that wait for a list; what is left has all it needs.
+    /// Switches the kubernetes bindings of the hooks of a scope off that wait for a list; what is left has all it needs.
     pub(crate) fn disable_unlisted(&mut self, cx: &mut Context, scope: &Scope) {
         for hook in self.watches.hooks_of(scope) {
             let is_listing = |(_, binding): (usize, &Binding)| matches!(binding.state, BindingState::Listing);
             if self.watches.bindings_of(&hook).any(is_listing) {
-                self.disable(cx, &hook);
+                self.disable_watches(cx, &hook);
             }
         }
     }

@@ -11,7 +11,7 @@ mod watch_health;
 mod watches;
 
 pub use bindings::WatchedObjects;
-pub(crate) use bindings::{Bindings, Synchronization};
+pub(crate) use bindings::{Bindings, Synchronization, Unfinished};
 pub(crate) use rate::timeout;
 pub use tally::Tally;
 pub(crate) use watch_health::Restored;

@@ -42,6 +42,8 @@ pub(crate) struct Controllers {
     pub(super) held_up: BTreeSet<Arc<ControllerId>>,
     /// The hooks that changed values, or flags, and why.
     followed: Vec<Followed>,
+    /// Whether the first converge was through when it was looked last.
+    was_converged: bool,
 }
 
 /// What a run of a hook led to that concerns others.
@@ -253,6 +255,10 @@ impl Controllers {
     pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>, is_converged: bool) {
         self.switch(lower);
         self.settle_strays(lower);
+        self.tell_leaving(lower);
+        if is_converged && !std::mem::replace(&mut self.was_converged, is_converged) {
+            self.look_again();
+        }
         // Before that nobody knows what is off.
         if is_converged {
             self.retire(modules, lower);
@@ -267,10 +273,15 @@ impl Controllers {
         }
         self.release_held_up();
         self.all.values_mut().for_each(|controller| controller.tell_overdue(lower.cx));
-        let names: Vec<QueueName> = self.queues.keys().cloned().collect();
-        for name in names {
+        self.queues.values_mut().for_each(|work| work.wake_due(lower.cx.now));
+        // The bindings of a hook share its turns, so the one goes first whose key has waited longest.
+        let mut names: Vec<(Option<Time>, QueueName)> =
+            self.queues.iter().map(|(name, work)| (work.next_since(), name.clone())).collect();
+        names.sort();
+        for (_, name) in names {
             self.advance_queue(modules, lower, &name);
         }
+        self.tell_leaving(lower);
         let is_used = |name: &QueueName| self.all.values().any(|controller| controller.queue == *name);
         let idle = self.queues.iter().filter(|(_, work)| work.entries() == 0);
         let unused: Vec<QueueName> =
@@ -291,7 +302,6 @@ impl Controllers {
 
     fn advance_queue(&mut self, modules: &Modules, lower: &mut Lower<'_>, queue: &QueueName) {
         let Some(work) = self.queues.get_mut(queue) else { return };
-        work.wake_due(lower.cx.now);
         while let Some(key) = work.peek() {
             // Of a controller whose queue is another one now, nothing is done in this one.
             let controller =
@@ -315,6 +325,7 @@ impl Controllers {
                 config: &self.config,
                 modules,
                 lower: &mut *lower,
+                is_converged: self.was_converged,
                 head: Head { task, cause: cause.clone() },
                 aftermath: Aftermath::default(),
             };

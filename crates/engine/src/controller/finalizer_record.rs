@@ -9,6 +9,12 @@ use super::observed::Metadata;
 
 /// The annotation of an object that says which binding added which finalizer, as JSON: `{"module/hook/binding": "example.com/site"}`.
 const RECORD: &str = "addon-operator.io/finalizers";
+/// The annotation of an object that is being deleted and of which a hook said that it is finalized, as JSON: the finalizer, and the
+/// identity of the object, which a copy of it does not have.
+const FINALIZED: &str = "addon-operator.io/finalized";
+
+/// The finalizer of the garbage collector on an object whose children are to stay.
+const ORPHAN: &str = "orphan";
 
 /// The bindings of a kind that are on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -38,6 +44,8 @@ pub(super) struct Finalizers<'m> {
     metadata: &'m Metadata,
     peers: &'m Peers,
     record: BTreeMap<String, String>,
+    /// Of which of them the hook said that nothing is left to do, and of which object.
+    finalized: BTreeMap<String, String>,
 }
 
 impl<'m> Finalizers<'m> {
@@ -48,9 +56,11 @@ impl<'m> Finalizers<'m> {
         wanted: Option<&'m str>,
         peers: &'m Peers,
     ) -> Self {
-        let text = metadata.annotations.get(RECORD);
-        let record = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        Self { mark, wanted, metadata, peers, record }
+        let read = |name: &str| {
+            let text = metadata.annotations.get(name);
+            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+        };
+        Self { mark, wanted, metadata, peers, record: read(RECORD), finalized: read(FINALIZED) }
     }
 
     fn is_own(&self, finalizer: &str) -> bool {
@@ -60,7 +70,34 @@ impl<'m> Finalizers<'m> {
 
     /// Returns whether the object has one of the binding.
     pub(super) fn are_held(&self) -> bool {
-        self.metadata.finalizers.iter().any(|finalizer| self.is_own(finalizer))
+        self.held().next().is_some()
+    }
+
+    /// Returns those of the binding that the object has.
+    fn held(&self) -> impl Iterator<Item = &'m str> + '_ {
+        let names = self.metadata.finalizers.iter().map(String::as_str);
+        names.filter(|finalizer| self.is_own(finalizer))
+    }
+
+    /// Returns whether the garbage collector takes the owner from its children, since somebody asked that they stay.
+    pub(super) fn are_being_orphaned(&self) -> bool {
+        self.metadata.has_finalizer(ORPHAN)
+    }
+
+    /// Returns whether its hook said of this very object that nothing is left to do.
+    pub(super) fn is_finalized(&self) -> bool {
+        self.held()
+            .any(|finalizer| self.finalized.get(finalizer).is_some_and(|uid| **uid == *self.metadata.uid))
+    }
+
+    /// Returns the fields of the metadata that say so.
+    pub(super) fn finalized(&self) -> Map<String, Value> {
+        let mut finalized = self.finalized.clone();
+        finalized.extend(self.held().map(|finalizer| (finalizer.to_owned(), self.metadata.uid.to_string())));
+        Map::from_iter([(
+            "annotations".to_owned(),
+            Map::from_iter([(FINALIZED.to_owned(), json(&finalized))]).into(),
+        )])
     }
 
     /// Returns whether the record says that another binding, which is not there, added what this one names: it is that of this one
@@ -71,8 +108,7 @@ impl<'m> Finalizers<'m> {
 
     /// Returns whether the object has what the binding names, and nothing that it named before.
     pub(super) fn are_settled(&self) -> bool {
-        let own = self.metadata.finalizers.iter().filter(|finalizer| self.is_own(finalizer));
-        own.map(String::as_str).eq(self.wanted)
+        self.held().eq(self.wanted)
             && !self.record.iter().any(|(by, finalizer)| self.is_inherited(by, finalizer))
     }
 
@@ -86,10 +122,14 @@ impl<'m> Finalizers<'m> {
             Some(finalizer) => record.insert(self.mark.clone(), finalizer.to_owned()),
             None => record.remove(&self.mark),
         };
+        let mut finalized = self.finalized.clone();
+        finalized.retain(|name, _| !self.is_own(name));
         let mut fields = Map::from_iter([("finalizers".to_owned(), names.into())]);
-        if record != self.record {
-            let text = (!record.is_empty()).then(|| serde_json::to_string(&record).unwrap_or_default());
-            let annotations = Map::from_iter([(RECORD.to_owned(), text.into())]);
+        let changed = [(RECORD, &record, &self.record), (FINALIZED, &finalized, &self.finalized)];
+        let changed = changed.into_iter().filter(|(_, new, old)| new != old);
+        let annotations: Map<String, Value> =
+            changed.map(|(name, new, _)| (name.to_owned(), json(new))).collect();
+        if !annotations.is_empty() {
             fields.insert("annotations".to_owned(), annotations.into());
         }
         fields
@@ -110,6 +150,12 @@ impl<'m> Finalizers<'m> {
         })?;
         Some(Left { finalizer: finalizer.clone(), by: by.clone() })
     }
+}
+
+/// Returns the text of an annotation; null if there is nothing to say.
+fn json(texts: &BTreeMap<String, String>) -> Value {
+    let text = (!texts.is_empty()).then(|| serde_json::to_string(texts).unwrap_or_default());
+    text.into()
 }
 
 /// Changes the metadata of an object as a merge patch of these fields does.
@@ -182,6 +228,35 @@ mod tests {
         let own = Finalizers::of(&seen, "a/b".to_owned(), Some("x/old"), &peers);
         assert_eq!(Value::Object(own.fields(None)), json!({"finalizers": []}));
         assert!(own.are_settled());
+    }
+
+    #[test]
+    fn what_was_said_to_be_finalized_is_so_for_the_same_object_and_goes_with_the_finalizer() {
+        let seen = |uid: &str, finalized: &Value| {
+            let annotations = json!({FINALIZED: finalized.to_string()});
+            let object =
+                json!({"metadata": {"uid": uid, "finalizers": ["x/one"], "annotations": annotations}});
+            Metadata::of(&Item::unfiltered(object.to_string().as_bytes().into(), true))
+        };
+        let peers = Peers::default();
+        let of = |metadata: &Metadata, wanted| {
+            Finalizers::of(metadata, "a/b".to_owned(), wanted, &peers).is_finalized()
+        };
+        let said = json!({"x/one": "1"});
+        assert!(of(&seen("1", &said), Some("x/one")) && !of(&seen("1", &said), Some("x/two")));
+        assert!(!of(&seen("2", &said), Some("x/one")), "it is a copy");
+        assert!(!of(&seen("1", &json!([1])), Some("x/one")));
+        let other = seen("1", &json!({"y/else": "1"}));
+        let own = Finalizers::of(&other, "a/b".to_owned(), Some("x/one"), &peers);
+        let both = json!({"x/one": "1", "y/else": "1"});
+        assert_eq!(Value::Object(own.finalized()), json!({"annotations": {FINALIZED: both.to_string()}}));
+        let both = seen("1", &both);
+        let own = Finalizers::of(&both, "a/b".to_owned(), Some("x/one"), &peers);
+        let left = json!({"y/else": "1"}).to_string();
+        assert_eq!(
+            Value::Object(own.fields(None)),
+            json!({"finalizers": [], "annotations": {FINALIZED: left}})
+        );
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(super) struct KeyState {
     pub(super) written_to: Option<String>,
     /// What was written into the status, and what that was before.
     pub(super) written: Option<(Checksum, Checksum)>,
+    /// Whether its hook said that it is finalized: it is not asked again.
+    pub(super) end: End,
     /// Whether our finalizer was removed: nothing is done about the object any more.
     pub(super) is_released: bool,
     /// What was announced last on the object, if that is a failure.
@@ -67,6 +69,18 @@ pub(super) struct KeyState {
     pub(super) obstacle: Obstacle,
 }
 
+/// Whether the hook of an object that is being deleted said that nothing is left to do.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum End {
+    /// It did not, as far as this process knows.
+    #[default]
+    Open,
+    /// It did.
+    Said,
+    /// The object says so as well: whoever comes after this process knows it.
+    Recorded,
+}
+
 /// What keeps the hook of a key from running, as far as the object says it.
 #[derive(Debug, Default)]
 pub(super) struct Obstacle {
@@ -82,7 +96,9 @@ pub(super) struct Obstacle {
 ///
 /// ```text
 /// Idle ─▶ Finalizing ─▶ Idle ─▶ Process ─▶ Carrying ─▶ Applying ─▶ Status ─▶ Pruning ─▶ Unfinalizing
-///   ▲                                                                          │
+///   ▲                                                                          │ ▲
+///   │                                                                          ▼ │ before what is finalized loses a child
+///   │                                                                        Recording
 ///   └────────────────── something changed, or children are gone ───────────────┘
 /// ```
 #[derive(Debug, Default)]
@@ -101,6 +117,10 @@ pub(super) enum Pass {
     Status(Wanted, (Checksum, Checksum)),
     /// Children are being deleted, one after the other.
     Pruning(Wanted, Pruning),
+    /// It is being written on children of a binding that is not there any more that they are those of this one.
+    TakingOver,
+    /// It is being written on the object that its hook said that it is finalized.
+    Recording(Wanted),
     /// The finalizer is being removed.
     Unfinalizing,
     /// The condition is being written, or removed, that says why the hook can't run.

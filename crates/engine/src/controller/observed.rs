@@ -84,6 +84,11 @@ impl Metadata {
         key.map(Reference::Named).into_iter().collect()
     }
 
+    /// Returns whether it names nobody whose it is.
+    pub(super) fn is_orphan(&self) -> bool {
+        self.owner_references.is_empty() && !self.annotations.contains_key(OWNED_BY)
+    }
+
     /// Returns which binding makes it, if it says so.
     pub(super) fn made_by(&self) -> Option<&str> {
         self.annotations.get(MADE_BY).map(String::as_str)

@@ -42,6 +42,7 @@ impl Controller {
             }
             Reason::BrokenVersion(_)
             | Reason::EarlierRun
+            | Reason::Finalizing { .. }
             | Reason::List(_)
             | Reason::Modules(_)
             | Reason::Parked(_)

@@ -23,6 +23,11 @@ pub(super) fn mark(kind: &ObjectKind, key: &Key, mark: &str) -> ObjectPatch {
     patch(kind, key, Purpose::Child, Operation::MergePatch { patch: change })
 }
 
+/// Returns the same for a child that may be gone meanwhile.
+pub(super) fn take_over(kind: &ObjectKind, key: &Key, by: &str) -> ObjectPatch {
+    ObjectPatch { ignore_missing_object: true, ..mark(kind, key, by) }
+}
+
 /// Returns the deletion of a child. It is not waited for.
 pub(super) fn delete(kind: &ObjectKind, key: &Key) -> ObjectPatch {
     patch(kind, key, Purpose::Child, Operation::Delete(Propagation::Background))

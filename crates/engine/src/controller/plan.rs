@@ -126,7 +126,7 @@ fn desired_one(
             return Err(refused(place, &message));
         }
     }
-    let mut object = object.clone();
+    let (mut object, mut is_owned) = (object.clone(), false);
     // It is that of whoever looks after the child.
     object.as_object_mut().map(|fields| fields.remove("status"));
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -143,6 +143,7 @@ fn desired_one(
                 "apiVersion": parent.kind.api_version, "kind": parent.kind.kind, "name": &*parent.key.name,
                 "uid": &*parent.metadata.uid, "controller": true,
             });
+            is_owned = true;
             metadata.insert("ownerReferences".to_owned(), json!([owner]));
         } else {
             metadata.remove("ownerReferences");
@@ -150,6 +151,11 @@ fn desired_one(
         }
     }
     let checksum = Checksum::of(&object);
+    // A deletion in the foreground waits for it. It is not in the checksum: children that were made without it are as declared.
+    let owner = object.pointer_mut("/metadata/ownerReferences/0").and_then(Value::as_object_mut);
+    if let Some(owner) = owner.filter(|_| is_owned) {
+        owner.insert("blockOwnerDeletion".to_owned(), true.into());
+    }
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         set(metadata, "annotations", APPLIED, checksum.to_string());
     }
@@ -234,6 +240,20 @@ pub(super) fn plan(
             continue;
         };
         let metadata = Metadata::of(living);
+        let is_orphan = metadata.is_orphan() && metadata.made_by() == Some(claim.own());
+        if is_orphan && parent.may_own(&child.1.namespace) {
+            // Somebody deleted its owner, or deletes it, and asked that it stays (`--cascade=orphan`).
+            let attempt = (wanted, Some(checksum(&value(living), false)));
+            if !parent.metadata.is_deleting()
+                && !metadata.is_deleting()
+                && state.attempts.get(&child) != Some(&attempt)
+            {
+                plan.patches.push(patches::apply(&of.kind, &child.1, marked(object, claim.own())));
+                plan.changes.push(ChildChange::Changed(child.clone(), None));
+                plan.attempts.insert(child, attempt);
+            }
+            continue;
+        }
         if !metadata.parent(parent.kind).iter().any(|reference| references.contains(reference)) {
             let message = format!("{} is there already, and is not a child of it", shown(binding, &child));
             return Err(taken(place, &message));

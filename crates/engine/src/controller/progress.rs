@@ -104,9 +104,15 @@ pub(super) fn not_applied(failure: Failure) -> Go {
     Go::Stop(Pass::Idle, step)
 }
 
-/// Returns why a child could not be applied, with what can be done about a field that can't change.
+/// Returns why a child could not be applied, with what can be done about a namespace that is missing, or a field that can't change.
 fn advised(failure: Failure) -> Failure {
-    let is_immutable = failure.to_string().contains("immutable");
+    let text = failure.to_string();
+    if text.contains("namespaces \"") && text.contains("not found") {
+        return failure.advise(
+            "make the namespace; or have the hook name it among its children, before what is in it. The object is tried again by itself",
+        );
+    }
+    let is_immutable = text.contains("immutable");
     let advice =
         "with update: Recreate of its kind in children, a child that has changed is deleted and made again";
     if is_immutable { failure.advise(advice) } else { failure }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::hook::object_patch::FIELD_MANAGER;
-use crate::hook::reconcile::{Condition, ReconcileResult};
+use crate::hook::reconcile::{Condition, ObjectKind, ReconcileResult};
 
 /// What the status of an object should be, and the merge patch that makes it so.
 #[derive(Debug, PartialEq)]
@@ -15,18 +15,22 @@ pub(super) struct StatusChange {
 /// Returns the change of a status that a result asks for; `None` if it is so already or nothing was said of it.
 ///
 /// Fields that the result does not name go, but for conditions of other types. `generation` is that of the object that the
-/// hook was shown, `now` the time of day. One that was written before moves whatever the hook leaves out.
+/// hook was shown, `now` the time of day. One that was written before moves whatever the hook leaves out. One of another controller
+/// stays: that says with it what it has seen.
 pub(super) fn change(
+    kind: &ObjectKind,
     object: &Value,
     result: &ReconcileResult,
-    generation: i64,
-    now: &str,
+    (generation, now): (i64, &str),
 ) -> Option<StatusChange> {
     let empty = Map::new();
     let current = object.get("status").and_then(Value::as_object).unwrap_or(&empty);
-    if !(result.says_status() || is_observed(object)) {
+    let is_ours = !kind.is_of_kubernetes();
+    let is_observed = is_ours && is_observed(object);
+    if !(result.says_status() || is_observed) {
         return None;
     }
+    let may_observe = is_ours && (result.status.is_some() || is_observed || !current.contains_key(OBSERVED));
     let mut wanted = match &result.status {
         Some(status) => {
             let mut status = without_nulls(status);
@@ -42,8 +46,10 @@ pub(super) fn change(
             current.get("conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         wanted.insert("conditions".to_owned(), Value::Array(merged(living, conditions, now)));
     }
-    if generation > 0 {
+    if may_observe && generation > 0 {
         wanted.insert(OBSERVED.to_owned(), generation.into());
+    } else if let Some(observed) = current.get(OBSERVED) {
+        wanted.insert(OBSERVED.to_owned(), observed.clone());
     }
     let patch = difference(current, &wanted);
     (!patch.is_empty()).then_some(StatusChange { status: Value::Object(wanted), patch: Value::Object(patch) })
@@ -177,8 +183,38 @@ mod tests {
     use crate::hook::reconcile::parse;
 
     fn changed(object: &Value, result: &Value) -> Option<Value> {
+        changed_of("example.com/v1", object, result)
+    }
+
+    fn changed_of(api_version: &str, object: &Value, result: &Value) -> Option<Value> {
         let result = parse(result.to_string().as_bytes()).unwrap();
-        change(object, &result, 3, "now").map(|change| change.patch)
+        let kind = ObjectKind { api_version: api_version.to_owned(), kind: "Site".to_owned() };
+        change(&kind, object, &result, (3, "now")).map(|change| change.patch)
+    }
+
+    #[test]
+    fn what_another_controller_says_it_has_seen_stays() {
+        let status = json!({"replicas": 1, "observedGeneration": 2});
+        let by = |manager: &str| json!([{"manager": manager, "fieldsV1": {"f:status": {"f:observedGeneration": {}}}}]);
+        let object = |manager: &str| json!({"metadata": {"managedFields": by(manager)}, "status": status});
+        let conditions = json!({"conditions": [{"type": "Safe", "status": "True"}]});
+        let observed = |api_version: &str, manager: &str, result: &Value| {
+            let patch = changed_of(api_version, &object(manager), result).unwrap();
+            patch.get("observedGeneration").cloned()
+        };
+        // Conditions are beside what the controller of the kind writes.
+        assert_eq!(observed("example.com/v1", "kube-controller-manager", &conditions), None);
+        assert_eq!(observed("example.com/v1", "addon-operator", &conditions), Some(json!(3)));
+        let none = json!({"status": {"replicas": 1}});
+        assert_eq!(changed(&none, &conditions).unwrap()["observedGeneration"], 3, "nobody else writes it");
+        // Who says the whole status owns it, but for kinds of Kubernetes.
+        let whole = json!({"status": {"replicas": 2}});
+        assert_eq!(observed("example.com/v1", "kube-controller-manager", &whole), Some(json!(3)));
+        for result in [&whole, &conditions] {
+            assert_eq!(observed("apps/v1", "addon-operator", result), None);
+            assert_eq!(observed("networking.k8s.io/v1", "addon-operator", result), None);
+        }
+        assert_eq!(changed_of("apps/v1", &object("addon-operator"), &json!({"children": []})), None);
     }
 
     #[test]

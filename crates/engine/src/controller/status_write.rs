@@ -33,10 +33,10 @@ impl Controller {
             return Go::Stop(Pass::Idle, Step::Done);
         };
         let mut object = value(item);
-        let generation = wanted.generation;
+        let (kind, generation) = (parent.kind, wanted.generation);
         let change_at = |now: &str| {
             let is_said = says || may_move;
-            is_said.then(|| status::change(&object, &wanted.result, generation, now)).flatten()
+            is_said.then(|| status::change(kind, &object, &wanted.result, (generation, now))).flatten()
         };
         let change = change_at(&now);
         if change.is_none() && !awaits {

@@ -5,11 +5,12 @@ use std::mem;
 use std::sync::Arc;
 
 use super::identity::ChildKey;
-use super::key_state::{Answer, Carrying, Pass, Process, Pruning, Wanted};
+use super::key_state::{Answer, Carrying, End, Pass, Process, Pruning, Wanted};
 use super::patches;
 use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
 use super::progress::{Go, UNTIL_SEEN, failed, not_applied};
 use super::single::Controller;
+use super::taking_over::children_taken;
 use super::turns::ChildChange;
 use crate::binding::timeout;
 use crate::catalog::Hook;
@@ -24,8 +25,8 @@ use crate::hook::BindingContext;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::reconcile::ReconcileResult;
 use crate::hook::snapshot::Key;
-use crate::module::{Lower, ModuleState, Modules};
-use crate::name::TaskId;
+use crate::module::{Control, Lower, Modules};
+use crate::name::{HookId, TaskId};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::Reason;
 use crate::reconcile::{Rest, Step};
@@ -50,6 +51,8 @@ pub(super) struct Surroundings<'a, 'l> {
     pub(super) config: &'a Config,
     pub(super) modules: &'a Modules,
     pub(super) lower: &'a mut Lower<'l>,
+    /// Whether it is known which modules there are.
+    pub(super) is_converged: bool,
     pub(super) head: Head,
     pub(super) aftermath: Aftermath,
 }
@@ -70,6 +73,8 @@ impl Controller {
                 Pass::Applying(wanted, tried) => self.applied(around, key, wanted, &tried, answer),
                 Pass::Status(wanted, written) => self.status_written(around, key, wanted, written, answer),
                 Pass::Pruning(wanted, pruning) => self.prune(around.lower.cx, key, wanted, pruning, answer),
+                Pass::TakingOver => children_taken(answer),
+                Pass::Recording(wanted) => self.end_recorded(key, wanted, answer),
                 Pass::Unfinalizing => self.finalizer_removed(key, answer),
                 Pass::Stalling => self.stalled(key, answer),
             };
@@ -81,14 +86,6 @@ impl Controller {
                 }
             }
         }
-    }
-
-    /// Returns the hook as it is now, if its module is on and ran once.
-    fn may_run<'m>(&self, modules: &'m Modules) -> Option<&'m Arc<Hook>> {
-        let hook = modules.runnable_hook(&self.id.hook)?;
-        let module = self.id.hook.scope.module();
-        let has_run = module.is_none_or(|name| modules.get(name).is_some_and(ModuleState::first_run_done));
-        has_run.then_some(hook)
     }
 
     fn set_pass(&mut self, key: &Key, pass: Pass) {
@@ -103,16 +100,31 @@ impl Controller {
         let (is_finalize, generation) = (parent.metadata.is_deleting(), parent.metadata.generation);
         let finalizers = self.finalizers(parent.metadata);
         let (are_held, are_settled) = (finalizers.are_held(), finalizers.are_settled());
-        let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
+        let is_being_orphaned = finalizers.are_being_orphaned();
+        let state = self.keys.get(key);
+        let is_released = state.is_some_and(|state| state.is_released);
+        let is_finalized =
+            is_finalize && (finalizers.is_finalized() || state.is_some_and(|state| state.end != End::Open));
         if is_finalize && (!are_held || is_released || self.is_retired) {
             return self.let_go(around.lower.cx, key);
         }
         if self.is_retired {
             return Go::Stop(Pass::Idle, Step::Done);
         }
-        let Some(hook) = self.may_run(around.modules).cloned() else {
-            let reason = format!("the first run of {}", scope(&self.id.hook));
-            return Go::Stop(Pass::Idle, Step::Wait(reason));
+        if is_finalize && is_being_orphaned {
+            // Who asked that children stay wants none of them to go before they are nobody's.
+            let reason = "the garbage collector to part it from its children (--cascade=orphan)".to_owned();
+            return Go::Stop(Pass::Idle, Step::Rest(Rest { reason, after: None, is_end: false }));
+        }
+        if is_finalized {
+            let obstacle = self.obstacle(is_finalize);
+            let go = self.held_up(around.config, around.lower.cx, key, obstacle);
+            let go = go.or_else(|| self.take_over(around, key));
+            return go.unwrap_or_else(|| self.go_on_with_end(key));
+        }
+        let hook = match hook_of(around.modules, &self.id.hook, is_finalize) {
+            Ok(hook) => hook,
+            Err(reason) => return Go::Stop(Pass::Idle, Step::Wait(reason)),
         };
         let broken = around.modules.broken_version(&hook.id);
         let obstacle = self.obstacle(is_finalize).or(broken);
@@ -125,6 +137,9 @@ impl Controller {
         if is_finalize && self.binding.finalizer.is_none() {
             // It named one before, and is shown no ends any more.
             return self.release(around.lower.cx, key);
+        }
+        if is_finalize && let Some(go) = self.take_over(around, key) {
+            return go;
         }
         if let Some(rest) = self.slowed(around.config, around.lower.cx.now, around.head.task, key) {
             return rest;
@@ -406,9 +421,15 @@ impl Controller {
             Some(children) if !is_final => named(&self.binding, &self.children, children).collect(),
             None | Some(_) => BTreeSet::new(),
         };
+        if is_final {
+            self.note_end(key);
+        }
         let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let next = doomed(&parent, &self.children, &kept).into_iter().next();
         if let Some((child, is_deleting)) = next {
+            if is_final && !self.is_end_recorded(key) {
+                return self.record_end(cx, key, wanted);
+            }
             let what = shown(&self.binding, &child);
             let kind = self.binding.children.get(child.0).map(|child| child.kind.clone());
             if is_deleting || !pruning.deleted.insert(child.clone()) {
@@ -441,6 +462,17 @@ impl Controller {
 /// What log lines and metrics call runs of reconcile bindings.
 pub(super) const BINDING_TYPE: &str = "reconcile";
 
-fn scope(hook: &crate::name::HookId) -> String {
+/// Returns a hook if it may run now, or what it waits for.
+fn hook_of(modules: &Modules, id: &HookId, is_finalize: bool) -> Result<Arc<Hook>, String> {
+    match modules.control(id) {
+        Control::Full(hook) => Ok(Arc::clone(hook)),
+        Control::Ends(hook) if is_finalize => Ok(Arc::clone(hook)),
+        Control::Ends(_) => Err(format!("{} to be on again: it is being removed", scope(id))),
+        Control::Off => Err(format!("{} to be on", scope(id))),
+        Control::NotYet => Err(format!("the first run of {}", scope(id))),
+    }
+}
+
+fn scope(hook: &HookId) -> String {
     hook.scope.module().map_or_else(|| "the global hooks".to_owned(), |module| format!("module {module}"))
 }

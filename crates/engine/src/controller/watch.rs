@@ -34,6 +34,8 @@ pub(super) struct Watch {
     pub(super) name: Arc<str>,
     pub(super) snapshot: Snapshot,
     pub(super) index: Index,
+    /// The same of children that are those of other bindings.
+    foreign: Index,
     /// Whether its objects are in no namespace.
     pub(super) is_cluster_wide: bool,
     about: About,
@@ -59,6 +61,7 @@ impl Watch {
             name,
             snapshot: Snapshot::default(),
             index: Index::default(),
+            foreign: Index::default(),
             is_cluster_wide: false,
             about,
             is_listed: false,
@@ -111,14 +114,30 @@ impl Watch {
 
     /// Returns whom an object is about.
     fn references(&self, key: &Key, item: &Item) -> Vec<Reference> {
+        self.own_and_foreign(key, item).0
+    }
+
+    /// Returns whom an object is about, and whom a child of another binding is about.
+    fn own_and_foreign(&self, key: &Key, item: &Item) -> (Vec<Reference>, Vec<Reference>) {
         match &self.about {
             About::Children(parent, claim) => {
                 let metadata = Metadata::of(item);
-                if claim.includes(&metadata) { metadata.parent(parent) } else { Vec::new() }
+                let parents = metadata.parent(parent);
+                if claim.includes(&metadata) { (parents, Vec::new()) } else { (Vec::new(), parents) }
             }
-            About::Related(reference) => Metadata::of(item).related_to(key, reference),
-            About::Nobody => Vec::new(),
+            About::Related(reference) => (Metadata::of(item).related_to(key, reference), Vec::new()),
+            About::Nobody => (Vec::new(), Vec::new()),
         }
+    }
+
+    /// Returns the children that are about any of these and are those of other bindings, each with the one that it names.
+    pub(super) fn foreign(&self, references: &[Reference]) -> Vec<(Key, String)> {
+        let child = |key: &Key| {
+            let metadata = Metadata::of(self.snapshot.get(key)?);
+            let by = metadata.made_by().filter(|_| !metadata.is_deleting())?;
+            Some((key.clone(), by.to_owned()))
+        };
+        self.foreign.get(references).into_iter().filter_map(child).collect()
     }
 
     /// Returns what the binding may call its own of these; nothing if they are no children.
@@ -225,7 +244,12 @@ impl Watch {
     fn noted(&mut self, changes: impl IntoIterator<Item = Change>) -> Vec<Concern> {
         let note = |change: Change| {
             let is_gone = change.event == WatchEvent::Deleted;
-            let references = if is_gone { Vec::new() } else { self.references(&change.key, &change.item) };
+            let (references, foreign) = if is_gone {
+                (Vec::new(), Vec::new())
+            } else {
+                self.own_and_foreign(&change.key, &change.item)
+            };
+            self.foreign.set(&change.key, foreign);
             let references = self.index.set(&change.key, references).into_iter().collect();
             Concern { references, object: change.key, is_gone }
         };

@@ -1,10 +1,12 @@
 //! The removal of what a module brought.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::state::{Release, hooks_at};
+use super::state::{Leaving, Release, hooks_at};
 use super::{Lower, Modules, Phase};
 use crate::context::Context;
+use crate::binding::Unfinished;
 use crate::effect::Effect;
 use crate::hook::Lifecycle;
 use crate::name::{ModuleName, ReleaseName, Scope};
@@ -12,6 +14,13 @@ use crate::notice::Notice;
 use crate::queue::{Next, Reason};
 use crate::release_target::ReleaseTarget;
 use crate::task::{Answer, DeleteStage, ModuleDelete, TaskHead, TaskKind};
+use crate::time::Time;
+
+/// How long the removal of a module waits for objects to be finalized. After that the others of its queue have their turn.
+const LONGEST_END: Duration = Duration::from_mins(5);
+
+/// How long a deletion is waited for to be told of by watches.
+const UNTIL_SEEN: Duration = Duration::from_secs(1);
 
 impl Modules {
     /// Does the next step of a removal.
@@ -47,7 +56,7 @@ impl Modules {
                     delete.stage = if has_release {
                         DeleteStage::BeforeDeleteHelm(0)
                     } else {
-                        DeleteStage::AfterDeleteHelm(0)
+                        DeleteStage::Finalize(None)
                     };
                     self.begin_deletion(lower, name);
                 }
@@ -62,10 +71,29 @@ impl Modules {
                     let target = self.release_place(lower.configuration, name);
                     return start_uninstall(lower.cx, name, target);
                 }
+                DeleteStage::Finalize(since) => {
+                    if let Some(next) = self.unfinished(lower, name, since) {
+                        delete.stage = DeleteStage::Finalize(since.or(Some(lower.cx.now)));
+                        return next;
+                    }
+                    delete.stage = DeleteStage::AfterDeleteHelm(0);
+                }
                 DeleteStage::AfterDeleteHelm(n) => {
                     let point = Lifecycle::AfterDeleteHelm;
-                    if let Some(hook) = hooks_at(&spec, point).get(n) {
+                    let hooks = hooks_at(&spec, point);
+                    if let Some(hook) = hooks.get(n) {
                         return self.start_lifecycle_hook(lower, head, hook, point);
+                    }
+                    delete.stage = DeleteStage::FinalizeRest(None);
+                    if hooks.is_empty() {
+                        self.finish_deletion(lower, name);
+                        return Next::Done;
+                    }
+                }
+                DeleteStage::FinalizeRest(since) => {
+                    if let Some(next) = self.unfinished(lower, name, since) {
+                        delete.stage = DeleteStage::FinalizeRest(since.or(Some(lower.cx.now)));
+                        return next;
                     }
                     self.finish_deletion(lower, name);
                     return Next::Done;
@@ -74,14 +102,47 @@ impl Modules {
         }
     }
 
+    /// Returns how long the removal of a module waits for objects that are being deleted, and that its hooks finalize; `None` if it
+    /// goes on. `since` is when it began to wait.
+    fn unfinished(&self, lower: &mut Lower<'_>, name: &ModuleName, since: Option<Time>) -> Option<Next> {
+        let now = lower.cx.now;
+        let since = since.unwrap_or(now);
+        // Watches tell later of what was deleted than the API server answers.
+        let settled = since + if self.config.longest_rest.is_zero() { Duration::ZERO } else { UNTIL_SEEN };
+        let what = lower.bindings.leaving(name)?;
+        let (what, until) = match what {
+            Unfinished::Objects(what) => (what, since + LONGEST_END),
+            Unfinished::Unknown => ("the first look at its objects".to_owned(), since + LONGEST_END),
+            Unfinished::Living if now < settled => {
+                ("what of its objects is deleted with it to be seen".to_owned(), settled)
+            }
+            Unfinished::Living => return None,
+        };
+        if now >= until {
+            lower.bindings.left(name);
+            let scope = Scope::Module(name.clone());
+            let message = format!(
+                "the module is removed, and for {} minutes it waited for {what}; the object stays until the module is on again, or somebody removes its finalizer",
+                LONGEST_END.as_secs() / 60
+            );
+            lower.cx.notify(Notice::Warned { scope, message });
+            return None;
+        }
+        Some(Next::Wait(Reason::Finalizing { what, until }))
+    }
+
     fn begin_deletion(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let why = self.states.get(name).and_then(|module| Some(module.decision.as_ref()?.to_string()));
         self.set_phase(lower.cx, lower.configuration, name, Phase::Deleting, why);
         self.disable_schedules(lower.bindings, name);
         drop_tasks_of(lower, name);
         lower.bindings.disable_unlisted(lower.cx, &Scope::Module(name.clone()));
+        let hooks = self.states.get(name).map(|module| module.spec.hooks.clone()).unwrap_or_default();
+        lower.bindings.finalize_for(name, &hooks);
         let target = self.release_place(lower.configuration, name);
         let Some(module) = self.states.get_mut(name) else { return };
+        let was_ready = module.leaving.is_some_and(|leaving| leaving.was_ready);
+        module.leaving = Some(Leaving { was_ready: was_ready || module.first_run_done });
         // Whatever comes next, the module's hooks have to prepare everything again.
         module.first_run_done = false;
         module.started_hooks.clear();
@@ -94,6 +155,7 @@ impl Modules {
 
     fn finish_deletion(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let scope = Scope::Module(name.clone());
+        lower.bindings.left(name);
         lower.bindings.disable_scope(lower.cx, &scope);
         if let Some(module) = self.states.get_mut(name) {
             module.reset();

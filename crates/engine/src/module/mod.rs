@@ -38,7 +38,7 @@ pub(crate) use chart_package::PlannedInput;
 pub(crate) use hook_run::{report_review, report_run};
 pub(crate) use hooks::Standing;
 pub(crate) use lower::Lower;
-pub(crate) use modules::Modules;
+pub(crate) use modules::{Control, Modules};
 pub(crate) use provision::Provision;
 pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;

@@ -11,7 +11,7 @@ use super::events::{Announcements, Change};
 use super::files::Files;
 use super::mends::Mends;
 use super::ownerless::Ownerless;
-use super::state::Release;
+use super::state::{Leaving, Release};
 use super::waits::Waits;
 use super::{Lower, ModuleState, Phase};
 use crate::addon::Digest;
@@ -29,6 +29,20 @@ use crate::notice::Notice;
 use crate::queue::{End, Queues, Reason};
 use crate::task::{Question, ScriptAnswer, Task, TaskKind, Trigger};
 use crate::time::Time;
+
+/// What the reconcile bindings of a hook may do.
+#[derive(Debug)]
+pub(crate) enum Control<'m> {
+    /// All.
+    Full(&'m Arc<Hook>),
+    /// They finalize what is deleted, and do nothing else: its module is being removed, and no run of it in this process has prepared
+    /// what its hooks read.
+    Ends(&'m Arc<Hook>),
+    /// Nothing before the first run of its module.
+    NotYet,
+    /// Nothing.
+    Off,
+}
 
 /// All modules and global hooks.
 #[derive(Debug, Default)]
@@ -236,6 +250,39 @@ impl Modules {
         hooks.iter().find(|hook| hook.id == *id)
     }
 
+    /// Returns what the reconcile bindings of a hook may do. Those of a module that is switched off go on until it is removed: what
+    /// its hooks delete then, and what leaves with its release, has to be finalized.
+    pub(crate) fn control(&self, id: &HookId) -> Control<'_> {
+        let Some(hook) = self.loaded_hook(id) else { return Control::Off };
+        let Some(name) = id.scope.module() else { return Control::Full(hook) };
+        let Some(module) = self.states.get(name).filter(|module| module.phase != Phase::Orphaned) else {
+            return Control::Off;
+        };
+        match module.leaving {
+            _ if module.first_run_done => Control::Full(hook),
+            Some(Leaving { was_ready: true }) if !module.is_on() => Control::Full(hook),
+            Some(Leaving { was_ready: false }) if !module.is_on() => Control::Ends(hook),
+            _ if module.is_on() => Control::NotYet,
+            Some(_) | None => Control::Off,
+        }
+    }
+
+    /// Returns whether a reconcile binding that is named so, as children name it, has files, as far as is known: hooks of a module
+    /// that is off may not be read.
+    pub(crate) fn may_have_controller(&self, mark: &str) -> bool {
+        let is_it = |hook: &Arc<Hook>| {
+            let of_hook = mark.strip_prefix(&hook.id.to_string()).and_then(|rest| rest.strip_prefix('/'));
+            of_hook.is_some_and(|name| hook.spec.reconciles.iter().any(|binding| binding.name == name))
+        };
+        let may_have = |module: &ModuleState| {
+            let is_meant =
+                mark.strip_prefix(module.spec.name.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            is_meant && (module.spec.has_unread_hooks || module.spec.hooks.iter().any(is_it))
+        };
+        let mut modules = self.states.values().filter(|module| module.phase != Phase::Orphaned);
+        self.global.hooks.iter().any(is_it) || modules.any(may_have)
+    }
+
     /// Returns the hook if it exists and its module is on.
     pub(crate) fn runnable_hook(&self, id: &HookId) -> Option<&Arc<Hook>> {
         let is_on =
@@ -424,6 +471,8 @@ impl Modules {
                 lower.bindings.disable_scope(lower.cx, &Scope::Module(name.clone()));
             }
             if is_on && !was_on {
+                lower.bindings.left(name);
+                lower.queues.wake(|reason| matches!(reason, Reason::Finalizing { .. }));
                 if !is_new {
                     self.announce(lower.cx, name, Change::Enabled, reason.as_deref());
                 }

@@ -44,6 +44,8 @@ pub(crate) struct ModuleState {
     pub(super) never_began: bool,
     /// Its first run is through.
     pub(super) first_run_done: bool,
+    /// How it is being removed, if it is.
+    pub(super) leaving: Option<Leaving>,
     /// The content of its last run that succeeded.
     pub(super) ran: Option<u64>,
     /// The hooks whose `onStartup` ran, with the content that ran.
@@ -200,6 +202,13 @@ impl Phase {
     }
 }
 
+/// How a module is being removed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    /// Whether a run of it in this process has prepared what its hooks read.
+    pub(super) was_ready: bool,
+}
+
 impl ModuleState {
     /// Returns the state of a module that nothing is known about but its files.
     pub(crate) fn new(spec: Arc<Module>, now: Time) -> Self {
@@ -215,6 +224,7 @@ impl ModuleState {
             is_active: false,
             never_began: false,
             first_run_done: false,
+            leaving: None,
             ran: None,
             started_hooks: BTreeMap::new(),
             schedules_on: false,
@@ -354,6 +364,7 @@ impl ModuleState {
     pub(super) fn reset(&mut self) {
         self.is_active = false;
         self.first_run_done = false;
+        self.leaving = None;
         self.ran = None;
         self.started_hooks.clear();
         self.schedules_on = false;

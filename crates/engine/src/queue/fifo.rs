@@ -69,7 +69,10 @@ impl Queue {
     pub(super) fn wakeup(&self) -> Option<Time> {
         match &self.blocked {
             Some(
-                Blocked::Backoff { until, .. } | Blocked::Waiting { reason: Reason::Rate { until }, .. },
+                Blocked::Backoff { until, .. }
+                | Blocked::Waiting {
+                    reason: Reason::Rate { until } | Reason::Finalizing { until, .. }, ..
+                },
             ) => Some(*until),
             Some(Blocked::Waiting { .. }) | None => None,
         }

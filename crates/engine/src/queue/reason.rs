@@ -12,6 +12,13 @@ pub(crate) enum Reason {
     BrokenVersion(String),
     /// A stale effect of the same module has to end first.
     EarlierRun,
+    /// Objects that are being deleted, and that the hooks of a module finalize which is removed.
+    Finalizing {
+        /// Which.
+        what: String,
+        /// When it is not waited for any more.
+        until: Time,
+    },
     /// The kind of a binding does not exist.
     Kind(String),
     /// The first list of a watch.
@@ -40,6 +47,7 @@ impl fmt::Display for Reason {
         match self {
             Self::BrokenVersion(why) => write!(f, "its new version is broken: {why}"),
             Self::EarlierRun => f.write_str("an earlier run of the module has to end first"),
+            Self::Finalizing { what, .. } => f.write_str(what),
             Self::Kind(kind) => write!(f, "kind {kind} does not exist yet"),
             Self::List(what) => write!(f, "the first list of {what}"),
             Self::Modules(names) => write!(f, "modules {names}"),
@@ -85,6 +93,9 @@ impl Reason {
                 "correct the file that the message names; it is read again by itself".to_owned()
             }
             Self::EarlierRun => "nothing: it goes on when that run has ended".to_owned(),
+            Self::Finalizing { .. } => {
+                "look at the hook that finalizes it: `addon-operator why queue NAME`; it is waited for 5 minutes, and then left".to_owned()
+            }
             Self::Kind(kind) => format!(
                 "install the CustomResourceDefinition of {kind}, or switch the module on that brings it; the task goes on by itself"
             ),

@@ -1,6 +1,6 @@
 //! All keyed work: what is ready, what is due when, and what is in flight.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,8 +23,10 @@ pub(crate) struct Reconciles<K = WorkKey> {
     config: Arc<Config>,
     terms: Terms,
     works: BTreeMap<K, Work>,
-    /// What waits for a worker, in this order.
-    ready: VecDeque<K>,
+    /// What waits for a worker: first whose effect ended, then the others in the order in which their turn came.
+    ready: BTreeSet<(Place, u64, K)>,
+    /// How many turns came.
+    turns: u64,
     /// What comes back when.
     due: BTreeSet<(Time, K)>,
     /// Whose effect a run is.
@@ -39,6 +41,15 @@ pub(crate) struct Reconciles<K = WorkKey> {
     rest_ends: BTreeSet<(Time, K)>,
 }
 
+/// Where a key stands that waits for a worker.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Place {
+    /// It had one until a moment ago.
+    UnderWay,
+    /// It stands in line.
+    InLine,
+}
+
 /// What the work on a key does next.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -48,7 +59,7 @@ pub(crate) enum Step {
     Done,
     /// It comes back when it is asked for.
     Rest(Rest),
-    /// It can't go on yet, and comes back after this time. That is no end of it.
+    /// It can't go on yet, and comes back after this time. That is no end of it, and it keeps its turn.
     Later(Duration),
     /// The API server or the operator itself failed: it is tried again.
     Failed(Failure),
@@ -77,7 +88,8 @@ impl<K> Default for Reconciles<K> {
             config: Arc::default(),
             terms: Terms::default(),
             works: BTreeMap::new(),
-            ready: VecDeque::new(),
+            ready: BTreeSet::new(),
+            turns: 0,
             due: BTreeSet::new(),
             runs: BTreeMap::new(),
             busy: 0,
@@ -109,15 +121,14 @@ impl<K: Subject> Reconciles<K> {
             let work = Work::new(cx.ids.task(), cause.then(key.to_string()), cx.now);
             cx.notify(Notice::TaskQueued { task: self.info(key, &work) });
             self.put(key, work);
-            self.ready.push_back(key.clone());
+            self.line_up(key);
             return;
         };
         match work.state {
             State::Ready => {}
             State::Due(until) => {
-                work.state = State::Ready;
                 self.due.remove(&(until, key.clone()));
-                self.ready.push_back(key.clone());
+                self.line_up(key);
             }
             State::Resting { until, .. } => {
                 // What comes anew is another piece of work.
@@ -127,8 +138,7 @@ impl<K: Subject> Reconciles<K> {
                 if let Some(until) = until {
                     self.due.remove(&(until, key.clone()));
                 }
-                work.state = State::Ready;
-                self.ready.push_back(key.clone());
+                self.line_up(key);
             }
             State::InFlight { .. } | State::Waiting { .. } => {
                 work.again = Some(Again { cause: cause.clone(), rests: false });
@@ -161,29 +171,37 @@ impl<K: Subject> Reconciles<K> {
     fn rest(&mut self, key: &K, until: Option<Time>) {
         let Some((until, work)) = until.zip(self.works.get_mut(key)) else { return };
         work.state = State::Due(until);
-        if self.ready.back() == Some(key) {
-            self.ready.pop_back();
+        if let Some(turn) = work.turn.take() {
+            self.ready.remove(&(Place::InLine, turn, key.clone()));
         }
         self.due.insert((until, key.clone()));
     }
 
+    /// Has a key wait for a worker. Who could not go on in its turn has not lost that: it stands before all that came later.
+    fn line_up(&mut self, key: &K) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.state = State::Ready;
+        let turn = *work.turn.get_or_insert_with(|| {
+            self.turns = self.turns.saturating_add(1);
+            self.turns
+        });
+        self.ready.insert((Place::InLine, turn, key.clone()));
+    }
+
     /// Makes a key go on that waits for something inside of the engine.
     pub(crate) fn resume(&mut self, key: &K) {
-        if let Some(work) = self.works.get_mut(key)
-            && let State::Waiting { .. } = work.state
-        {
-            work.state = State::Ready;
-            self.ready.push_back(key.clone());
+        if self.is_waiting(key) {
+            self.line_up(key);
         }
     }
 
     /// Makes all keys go on that wait and that `wanted` accepts.
     pub(crate) fn resume_all(&mut self, wanted: impl Fn(&K) -> bool) {
         let waits = |work: &Work| matches!(work.state, State::Waiting { .. });
-        let waiting = self.works.iter_mut().filter(|(key, work)| waits(work) && wanted(key));
-        for (key, work) in waiting {
-            work.state = State::Ready;
-            self.ready.push_back(key.clone());
+        let waiting = self.works.iter().filter(|(key, work)| waits(work) && wanted(key));
+        let waiting: Vec<K> = waiting.map(|(key, _)| key.clone()).collect();
+        for key in waiting {
+            self.line_up(&key);
         }
     }
 
@@ -215,7 +233,7 @@ impl<K: Subject> Reconciles<K> {
         self.rests.retain(|key, _| !unwanted(key));
         self.rest_ends.retain(|(_, key)| !unwanted(key));
         let works = &self.works;
-        self.ready.retain(|key| works.contains_key(key));
+        self.ready.retain(|(_, _, key)| works.contains_key(key));
         self.due.retain(|(_, key)| works.contains_key(key));
     }
 
@@ -226,7 +244,12 @@ impl<K: Subject> Reconciles<K> {
 
     /// Returns the next key, if a worker is free.
     pub(crate) fn peek(&self) -> Option<&K> {
-        self.ready.front().filter(|_| self.has_next())
+        self.ready.first().map(|(_, _, key)| key).filter(|_| self.has_next())
+    }
+
+    /// Returns since when the next key is wanted, if a worker is free.
+    pub(crate) fn next_since(&self) -> Option<Time> {
+        self.peek().and_then(|key| self.works.get(key)).map(|work| work.queued_at)
     }
 
     /// Returns whether there is work on a key.
@@ -244,7 +267,7 @@ impl<K: Subject> Reconciles<K> {
         if !self.has_next() {
             return None;
         }
-        let key = self.ready.pop_front()?;
+        let (_, _, key) = self.ready.pop_first()?;
         let work = self.works.get_mut(&key)?;
         if work.begun_at.is_none() {
             work.begun_at = Some(cx.now);
@@ -267,10 +290,8 @@ impl<K: Subject> Reconciles<K> {
         while let Some((until, _)) = self.due.first()
             && *until <= now
             && let Some((_, key)) = self.due.pop_first()
-            && let Some(work) = self.works.get_mut(&key)
         {
-            work.state = State::Ready;
-            self.ready.push_back(key);
+            self.line_up(&key);
         }
     }
 
@@ -297,7 +318,7 @@ impl<K: Subject> Reconciles<K> {
                 if is_end {
                     return self.end(cx, queues, key, Some(state));
                 }
-                work.state = state;
+                (work.state, work.turn) = (state, None);
                 self.due.extend(until.map(|until| (until, key.clone())));
                 self.go_on_if_asked(key);
             }
@@ -317,12 +338,11 @@ impl<K: Subject> Reconciles<K> {
                 let is_old = !self.terms.grows && is_told_already(work.alike);
                 queues.record_end(cx, info, took, Some((failure.clone(), delay, is_old)));
                 work.last_failure = Some(Arc::new(failure));
-                work.queued_at = cx.now;
+                (work.queued_at, work.turn) = (cx.now, None);
                 if let Some(Again { cause, .. }) = work.again.take().filter(|_| self.terms.grows) {
                     // What came meanwhile may be what it lacked.
                     work.cause = cause.then(key.to_string());
-                    work.state = State::Ready;
-                    self.ready.push_back(key.clone());
+                    self.line_up(key);
                     return;
                 }
                 work.state = State::Due(cx.now + delay);
@@ -339,7 +359,7 @@ impl<K: Subject> Reconciles<K> {
         if let Some(until) = std::mem::replace(&mut work.state, State::Ready).until() {
             self.due.remove(&(until, key.clone()));
         }
-        self.ready.push_back(key.clone());
+        self.line_up(key);
     }
 
     fn start(&mut self, cx: &mut Context, key: &K, run: RunId, effect: Effect, holds_worker: bool) {
@@ -385,7 +405,7 @@ impl<K: Subject> Reconciles<K> {
             self.busy = self.busy.saturating_sub(1);
         }
         work.state = State::Ready;
-        self.ready.push_front(key.clone());
+        self.ready.insert((Place::UnderWay, work.turn.unwrap_or_default(), key.clone()));
         Some(key)
     }
 

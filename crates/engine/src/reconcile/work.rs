@@ -71,6 +71,8 @@ pub(super) struct Work {
     pub(super) queued_at: Time,
     pub(super) begun_at: Option<Time>,
     pub(super) state: State,
+    /// Its place in the order in which keys came; `None` if nobody has asked for it since its work ended.
+    pub(super) turn: Option<u64>,
     /// How many attempts failed.
     pub(super) failures: u32,
     pub(super) failing_since: Option<Time>,
@@ -129,6 +131,7 @@ impl Work {
             queued_at: now,
             begun_at: None,
             state: State::Ready,
+            turn: None,
             failures: 0,
             failing_since: None,
             last_failure: None,

@@ -2,6 +2,7 @@
 
 use crate::name::{ModuleName, ReleaseName};
 use crate::release_target::ReleaseTarget;
+use crate::time::Time;
 
 /// The removal of a module and how far it got.
 #[derive(Clone, Debug)]
@@ -24,10 +25,12 @@ pub(crate) struct ModulePurge {
 /// A step of a [`ModuleDelete`].
 ///
 /// ```text
-/// Begin ─▶ BeforeDeleteHelm(0) ─▶ … ─▶ Uninstall ─▶ AfterDeleteHelm(0) ─▶ … ─▶ done
-///   ▲                                                  │
-///   └──────────────── any step fails ──────────────────┘   a removed release is not removed again
+/// Begin ─▶ BeforeDeleteHelm(0) ─▶ … ─▶ Uninstall ─▶ Finalize ─▶ AfterDeleteHelm(0) ─▶ … ─▶ FinalizeRest ─▶ done
+///   ▲                                                                                │
+///   └──────────────────────────────── any step fails ────────────────────────────────┘
 /// ```
+///
+/// A removed release is not removed again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DeleteStage {
     /// Nothing was done.
@@ -36,8 +39,12 @@ pub(crate) enum DeleteStage {
     BeforeDeleteHelm(usize),
     /// The release.
     Uninstall,
+    /// The end of the objects that left with the release and that its own hooks finalize, with when it began to wait for that.
+    Finalize(Option<Time>),
     /// The n-th `afterDeleteHelm` hook.
     AfterDeleteHelm(usize),
+    /// The end of those that these hooks deleted.
+    FinalizeRest(Option<Time>),
 }
 
 impl ModuleDelete {

@@ -9,8 +9,8 @@ use engine::hook::{MonitorSpec, Trigger};
 use engine::object_patch::{ObjectPatch, Operation, Purpose};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Announcement, Config, Effect, Engine, Event, Failure, FailureKind, HookOutput, MonitorId, Notice, RunId,
-    Time,
+    Announcement, Config, Effect, Engine, Event, Failure, FailureKind, HookOutput, MonitorId, Notice,
+    OwnedRelease, OwnedReleases, ReleaseAction, ReleaseOutcome, ReleaseTarget, RunId, Time,
 };
 use serde_json::{Value, json};
 
@@ -61,6 +61,8 @@ pub(crate) struct ControlPlane {
     wanted: BTreeMap<(String, Key), BTreeSet<String>>,
     /// The identities of the objects of which the hook said that they are finalized.
     finalized: BTreeSet<String>,
+    /// The identities of the objects that say so themselves.
+    ended: BTreeSet<String>,
     /// The identities of the objects whose finalizer was removed.
     released: BTreeSet<String>,
     /// How the next requests end.
@@ -77,6 +79,9 @@ pub(crate) struct ControlPlane {
     pub(crate) strips_labels: bool,
     /// Whether there are other finalizers than one, and objects are let go without a word of their hook.
     pub(crate) lets_go: bool,
+    /// The modules that have a release, and what is in it.
+    released_modules: BTreeSet<String>,
+    pub(crate) release: BTreeMap<Address, Value>,
     /// How many writes were refused because the object was another one.
     pub(crate) conflicts: usize,
 }
@@ -98,6 +103,7 @@ impl ControlPlane {
             log: Vec::new(),
             wanted: BTreeMap::new(),
             finalized: BTreeSet::new(),
+            ended: BTreeSet::new(),
             released: BTreeSet::new(),
             refusals: VecDeque::new(),
             failures: 0,
@@ -107,6 +113,8 @@ impl ControlPlane {
             watch_lag: 1,
             strips_labels: false,
             lets_go: false,
+            released_modules: BTreeSet::new(),
+            release: BTreeMap::new(),
             conflicts: 0,
         };
         plane.send(Event::Started);
@@ -132,6 +140,8 @@ impl ControlPlane {
     /// Starts the operator again, with other files.
     pub(crate) fn replace(&mut self, files: &Files) {
         self.files = files.clone();
+        // Bindings may have other names now.
+        self.wanted.clear();
         self.restart();
     }
 
@@ -215,15 +225,46 @@ impl ControlPlane {
                     self.list(monitor);
                 }
                 Effect::StopMonitor { monitor } => drop(self.monitors.remove(&monitor)),
-                Effect::ListReleases { run, .. } => {
-                    self.come(1, Coming::Event(Event::ReleasesListed { run, outcome: Ok(Vec::new()) }));
+                Effect::ListReleases { run, targets } => {
+                    let releases: Vec<OwnedRelease> = self
+                        .released_modules
+                        .iter()
+                        .map(|name| OwnedRelease { name: name.as_str().into(), is_sourced: false })
+                        .collect();
+                    let list = |target: &ReleaseTarget| OwnedReleases {
+                        target: target.clone(),
+                        outcome: Ok(releases.clone()),
+                    };
+                    let lists =
+                        if releases.is_empty() { Vec::new() } else { targets.iter().map(list).collect() };
+                    self.come(1, Coming::Event(Event::ReleasesListed { run, outcome: Ok(lists) }));
+                }
+                Effect::UpgradeRelease { run, module, .. } => {
+                    self.released_modules.insert(module.name.to_string());
+                    for (address, object) in self.release.clone() {
+                        if !self.objects.contains_key(&address) {
+                            self.put(&address, object);
+                        }
+                    }
+                    self.release_finished(run, ReleaseAction::Installed);
+                }
+                Effect::UninstallRelease { run, release, .. } => {
+                    self.log.push(format!("uninstall {release}"));
+                    self.released_modules.remove(release.as_str());
+                    for (kind, key) in self.release.clone().into_keys() {
+                        self.delete(&kind, &key);
+                    }
+                    self.release_finished(run, ReleaseAction::Uninstalled);
                 }
                 Effect::RunHook { run, contexts, .. } => {
                     let mut file = Vec::new();
                     contexts.write(&mut file).unwrap();
                     let all: Value = serde_json::from_slice(&file).unwrap();
-                    let Trigger::Reconcile(one) = &contexts.contexts()[0].trigger else { panic!("{all}") };
-                    self.run_hook(run, &one.key, &all[0]);
+                    match &contexts.contexts()[0].trigger {
+                        Trigger::Reconcile(one) => self.run_hook(run, &one.key, &all[0]),
+                        Trigger::Lifecycle(_) => self.delete_and_wait(run),
+                        _ => panic!("{all}"),
+                    }
                 }
                 Effect::PatchObjects { run, patches, .. } => self.come(5, Coming::Patch(run, patches)),
                 Effect::Announce(announcement) => self.announcements.push(announcement),
@@ -236,6 +277,23 @@ impl ControlPlane {
         }
     }
 
+    fn release_finished(&mut self, run: RunId, action: ReleaseAction) {
+        let outcome =
+            Ok(ReleaseOutcome { action, revision: 1, checksum: 1, changed: None, taken_over: Vec::new() });
+        self.come(20, Coming::Event(Event::ReleaseFinished { run, outcome }));
+    }
+
+    /// Runs a hook that deletes a Site and fails while that is there.
+    fn delete_and_wait(&mut self, run: RunId) {
+        let site = Key::new("ns", "hooked");
+        self.log.push("lifecycle".to_owned());
+        self.delete("Site", &site);
+        let is_there = self.objects.contains_key(&("Site".to_owned(), site));
+        let failure = || Failure::new(FailureKind::HookExit, "it is still there");
+        let outcome = if is_there { Err(failure()) } else { Ok(HookOutput::default()) };
+        self.come(100, Coming::Event(Event::HookFinished { run, outcome, usage: None }));
+    }
+
     fn run_hook(&mut self, run: RunId, key: &Key, context: &Value) {
         let doer = (context["binding"].as_str().unwrap().to_owned(), key.clone());
         assert!(!self.running.values().any(|other| *other == doer), "{key} runs twice at once");
@@ -243,6 +301,8 @@ impl ControlPlane {
         let uid = context["object"]["metadata"]["uid"].as_str().unwrap();
         let kind = context["type"].as_str().unwrap();
         assert!(kind == "Reconcile" || !self.released.contains(uid), "{key} is finalized after its end");
+        let is_ended = self.ended.contains(uid) && !self.lets_go;
+        assert!(!is_ended, "{key}: its hook is asked again after it said that it is finalized");
         let finalizers = &context["object"]["metadata"]["finalizers"];
         assert!(
             self.lets_go || finalizers.is_null() || *finalizers == json!(["example.com/site"]),
@@ -392,15 +452,19 @@ impl ControlPlane {
     fn merge_patch(&mut self, address: &Address, mut known: Value, patch: &Value) -> Result<(), String> {
         let key = &address.1;
         let finalizers = patch["metadata"].get("finalizers");
+        let seen = patch["metadata"].get("resourceVersion");
+        if seen.is_some_and(|seen| *seen != known["metadata"]["resourceVersion"]) {
+            self.conflicts += 1;
+            return Err(CONFLICT.to_owned());
+        }
         if let Some(annotations) = patch["metadata"].get("annotations").filter(|_| finalizers.is_none()) {
             self.log.push(format!("annotations {annotations} of {key}"));
             merge(&mut known["metadata"]["annotations"], annotations);
+            if !annotations["addon-operator.io/finalized"].is_null() {
+                self.ended.insert(known["metadata"]["uid"].as_str().unwrap().to_owned());
+            }
             self.put(address, known);
             return Ok(());
-        }
-        if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
-            self.conflicts += 1;
-            return Err(CONFLICT.to_owned());
         }
         if let Some(finalizers) = finalizers {
             self.log.push(format!("finalizers {finalizers} of {key}"));

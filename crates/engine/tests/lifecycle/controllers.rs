@@ -315,6 +315,22 @@ fn of_a_child_that_goes_while_its_hook_runs_the_next_run_decides() {
 }
 
 #[test]
+fn a_deletion_in_the_foreground_waits_for_children_and_those_made_without_that_are_not_made_again() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"services": ["s"], "text": "1"}));
+    plane.run_for(10);
+    let address = ("Service".to_owned(), Key::new("ns", "s"));
+    let mut before = plane.objects[&address].clone();
+    let owner = before["metadata"]["ownerReferences"][0].as_object_mut().unwrap();
+    assert_eq!(owner.remove("blockOwnerDeletion"), Some(json!(true)));
+    plane.put(&address, before);
+    let told = plane.run_for(10);
+    let changes: Vec<&String> = told.iter().filter(|line| line.contains("Service")).collect();
+    assert_eq!(changes, ["apply Service ns/s"]);
+    assert_eq!(plane.objects[&address]["metadata"]["ownerReferences"][0]["blockOwnerDeletion"], true);
+}
+
+#[test]
 fn a_child_that_is_recreated_goes_first() {
     let mut plane = started();
     site(&mut plane, "a", json!({"services": ["s"], "text": "1"}));
@@ -337,7 +353,12 @@ fn an_object_is_let_go_when_all_its_children_are_gone() {
     plane.put(&("ConfigMap".to_owned(), Key::new("ns", "x")), held);
     plane.run_for(10);
     plane.delete("Site", &Key::new("ns", "a"));
-    assert_eq!(plane.run_for(10), ["Finalize ns/a", "delete ConfigMap ns/y", "delete ConfigMap ns/x"]);
+    let told = plane.run_for(10);
+    assert!(told[1].starts_with(r#"annotations {"addon-operator.io/finalized":"#), "{told:#?}");
+    assert_eq!(
+        (&*told[0], &told[2..]),
+        ("Finalize ns/a", &["delete ConfigMap ns/y", "delete ConfigMap ns/x"].map(str::to_owned)[..])
+    );
     assert!(plane.get("Site", "a").is_some());
     let queues = plane.engine.view().queues;
     let task = queues.iter().flat_map(|queue| &queue.tasks).next().unwrap();

@@ -18,9 +18,12 @@ mod config_secret;
 mod contexts;
 mod control_plane;
 mod controller_changes;
+mod controller_fairness;
 mod controller_figures;
 mod controller_finalizers;
+mod controller_ownership;
 mod controller_remarks;
+mod controller_removal;
 mod controller_wakes;
 mod controllers;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]

@@ -13,6 +13,7 @@ use crate::hook::reconcile::{
 use crate::hook::selection::{Namespaces, Selection};
 use crate::hook::spec::HookSpec;
 use crate::name::QueueName;
+use crate::retry::RetryPolicy;
 
 /// Reads the section of a v1 configuration.
 pub(super) fn read(fields: &mut Fields<'_>, report: &Report) -> Vec<ReconcileBinding> {
@@ -106,6 +107,14 @@ fn named_by(paths: &[String], place: &Path, report: &Report) -> ParentReference 
 /// Notes what is wrong with the meaning of bindings.
 pub(super) fn check(spec: &HookSpec, report: &Report, compile: Compile<'_>) {
     let section = Path::default().key("reconcile");
+    let is_nothing_else =
+        spec.lifecycle.is_empty() && spec.schedules.is_empty() && spec.kubernetes.is_empty();
+    if !spec.reconciles.is_empty() && is_nothing_else && spec.settings.retry != RetryPolicy::default() {
+        let path = Path::default().key("settings").key("retry");
+        let text =
+            "retry is invalid: the hook has reconcile bindings only, and their keys have waits of their own";
+        report.note(&path, text);
+    }
     let mut names = BTreeSet::new();
     for (index, binding) in spec.reconciles.iter().enumerate() {
         let path = section.item(index);

@@ -146,6 +146,8 @@ impl fmt::Debug for ObjectPatch {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}/{}", self.api_version, self.kind, self.namespace, self.name)
+        let Self { api_version, kind, namespace, name, .. } = self;
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        write!(f, "{api_version}/{kind}/{namespace}{slash}{name}")
     }
 }

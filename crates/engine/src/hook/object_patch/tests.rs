@@ -287,7 +287,7 @@ fn nothing_that_is_printed_shows_content() {
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"p": "hunter22"}});
     let patch = one(&json!({"operation": "Create", "object": secret}));
-    assert_eq!(format!("{patch:?}"), "ObjectPatch(Create object v1/Secret//s)");
+    assert_eq!(format!("{patch:?}"), "ObjectPatch(Create object v1/Secret/s)");
     let broken = json!({"operation": "Make", "object": secret, "mergePatch": {"data": "hunter22"}});
     assert!(!refused(&broken.to_string()).contains("hunter22"));
 }

@@ -55,6 +55,27 @@ impl ReconcileBinding {
     }
 }
 
+/// The groups of Kubernetes itself that have a domain. Others of `k8s.io` are defined by CRDs.
+const OF_KUBERNETES: [&str; 17] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// A kind of objects, as objects name it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ObjectKind {
@@ -68,6 +89,11 @@ impl ObjectKind {
     /// Returns the group; empty for core kinds.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Returns whether it is one of Kubernetes itself: its status is that of a controller there.
+    pub(crate) fn is_of_kubernetes(&self) -> bool {
+        !self.group().contains('.') || OF_KUBERNETES.contains(&self.group())
     }
 }
 

@@ -178,3 +178,17 @@ fn the_fields_in_which_a_parent_names_others_are_paths() {
         assert!(error.starts_with(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn how_runs_are_tried_again_is_refused_where_there_are_only_keys_which_have_waits_of_their_own() {
+    let with = |more: &str| {
+        format!("configVersion: v1\nsettings: {{retry: {{delay: 1s}}}}\n{more}reconcile: [{{{BARE}}}]")
+    };
+    let found = errors(&with(""));
+    assert!(
+        found.len() == 1 && found[0].contains("retry is invalid: the hook has reconcile bindings only"),
+        "{found:?}"
+    );
+    valid(&with("schedule: [{crontab: '* * * * *'}]\n"));
+    valid(&format!("configVersion: v1\nsettings: {{timeout: 5s}}\nreconcile: [{{{BARE}}}]"));
+}
