@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use apiserver::ApiServer;
-use engine::{Catalog, Engine, Event};
+use engine::{Catalog, Engine, Event, TaskType};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -230,7 +230,25 @@ impl<'a> Running<'a> {
         }
         self.rest().await?;
         let observation = self.observation(step, begun).await?;
+        if let Action::Reconcile(object) = &step.action {
+            self.has_run(object, &observation).await?;
+        }
         Ok(mismatches(step, &Observation { refused, converted, ..observation }))
+    }
+
+    /// Checks that a controller ran for an object, or failed: otherwise the step would test nothing.
+    async fn has_run(&self, object: &Value, observation: &Observation) -> Result<(), String> {
+        let record = &observation.record;
+        if record.runs.iter().any(|run| run.is_reconciliation) || !record.failures.is_empty() {
+            return Ok(());
+        }
+        let tasks = self.questions.view().await.map(|view| view.queues).unwrap_or_default();
+        let tasks = tasks.into_iter().flat_map(|queue| queue.tasks);
+        let waits = tasks.filter(|task| task.kind == TaskType::ReconcileRun).find_map(|task| task.waits_for);
+        let why = waits.unwrap_or_else(|| "no binding selects it".to_owned());
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (kind, name) = (text("/kind"), text("/metadata/name"));
+        Err(format!("the key of {kind} {name} did not run; it waits for: {why}"))
     }
 
     async fn configure(&self, config: &Map<String, Value>) -> Result<(), String> {

@@ -147,18 +147,19 @@ impl Check<'_> {
         }
     }
 
-    /// Compares what the last run of a controller said, and converted objects.
+    /// Compares what the last runs of a controller said, and converted objects.
     fn said(&mut self) {
         let runs = self.observation.record.runs.iter().rev();
         let outputs =
             runs.filter(|run| run.is_reconciliation).filter_map(|run| run.outcome.as_ref()?.as_ref().ok());
-        let result = outputs.map(|output| &output.reconcile).next();
-        let children = result.and_then(|result| result.children.as_deref()).unwrap_or_default();
+        // What a run leaves out stays as the run before has said it.
+        let results: Vec<_> = outputs.map(|output| &output.reconcile).collect();
+        let children = results.iter().find_map(|result| result.children.as_deref()).unwrap_or_default();
         self.each_of("children", children);
         self.each_of("converted", &self.observation.converted);
         if let Some(expected) = self.expected("status").cloned() {
-            let mut status = result.and_then(|result| result.status.clone()).unwrap_or_default();
-            if let Some(conditions) = result.and_then(|result| result.conditions.as_ref()) {
+            let mut status = results.iter().find_map(|result| result.status.clone()).unwrap_or_default();
+            if let Some(conditions) = results.iter().find_map(|result| result.conditions.as_ref()) {
                 status.insert("conditions".to_owned(), conditions.iter().map(condition).collect());
             }
             self.compare("status", &expected, projected(&expected, &Value::Object(status)));

@@ -508,6 +508,27 @@ jq '.[0] | {children: [{apiVersion: "v1", kind: "Secret", metadata: {name: "a", 
 }
 
 #[test]
+fn a_step_that_reconciles_an_object_whose_key_waits_is_an_error_that_says_for_what() {
+    const CONTROLLER: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  echo '{"configVersion": "v1", "reconcile": [{"name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "children": [{"apiVersion": "monitoring.example.com/v1", "kind": "Watcher"}]}]}'
+  exit 0
+fi
+exit 7
+"#;
+    let world = Fixture::new();
+    world.write("modules/010-web/hooks/maps.sh", CONTROLLER);
+    let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}";
+    for expect in ["", ", expect: {children: [], status: {}}"] {
+        let text = format!("tests:\n- run: maps\n  steps:\n  - {{reconcile: {object}{expect}}}\n");
+        world.write("modules/010-web/hooks/maps.test.yaml", &text);
+        let (code, printed) = world.test(&["modules/010-web/hooks/maps.test.yaml"]);
+        let why = "the key of ConfigMap a did not run; it waits for: kind ";
+        assert!(code != 0 && printed.contains(why) && printed.contains("Watcher"), "{printed}");
+    }
+}
+
+#[test]
 fn a_step_that_reconciles_the_object_of_no_controller_is_an_error() {
     const CONTROLLER: &str = r#"#!/usr/bin/env bash
 if [[ "${1:-}" == "--config" ]]; then
