@@ -140,10 +140,13 @@ impl Noted {
         all.into_iter().find(|write| write.what.starts_with(what)).unwrap_or_else(|| panic!("no {what}"))
     }
 
-    /// Waits for the last of these writes, which is noted when its answer comes: the object may be seen to be gone before that.
-    async fn last(&self, what: &str) -> Write {
+    /// Waits for the last of these writes behind another one. It is noted when its answer comes: the object may be seen to be gone
+    /// before that.
+    async fn last(&self, what: &str, behind: &str) -> Write {
         loop {
-            let found = self.all().into_iter().rfind(|write| write.what == what);
+            let all = self.all();
+            let before = all.iter().take_while(|write| !write.what.starts_with(behind)).count();
+            let found = all.into_iter().skip(before).rfind(|write| write.what == what);
             if let Some(found) = found {
                 return found;
             }
@@ -210,7 +213,7 @@ async fn c01_c10_the_writes_of_a_life_come_in_the_order_of_the_flowcharts() {
     let space = noted.the("delete namespaces/clusters-demo");
     assert!(!space.had("Cluster") && !space.had("HostedControlPlane"), "{space:#?}");
     // The last of all is the finalizer of the cluster.
-    let last = noted.last("patch hostedclusters/demo").await;
+    let last = noted.last("patch hostedclusters/demo", "delete namespaces/clusters-demo").await;
     assert!(!last.had("Namespace") && last.had("HostedCluster"), "{last:#?}");
     noted.stop().await;
 }
