@@ -48,7 +48,7 @@ pub(crate) struct Requests {
 #[error("{method} {path}: {cause}")]
 pub struct RequestError {
     method: &'static str,
-    path: String,
+    path: Box<str>,
     cause: Cause,
 }
 
@@ -57,7 +57,7 @@ pub struct RequestError {
 pub(crate) enum Cause {
     /// The API server refused it with a `Status`.
     #[error("{message}")]
-    Refused { code: u16, reason: String, message: String, causes: Box<[StatusCause]> },
+    Refused { code: u16, reason: Box<str>, message: String, causes: Box<[StatusCause]> },
     /// It was refused without a `Status`, as proxies do.
     #[error("{body}")]
     Rejected { code: u16, body: String },
@@ -74,7 +74,7 @@ pub(crate) enum Cause {
 
 impl RequestError {
     pub(crate) fn new(method: &'static str, path: &str, cause: Cause) -> Self {
-        Self { method, path: path.to_owned(), cause }
+        Self { method, path: path.into(), cause }
     }
 
     /// Returns the status of the answer; 0 when there was none.
@@ -88,7 +88,7 @@ impl RequestError {
     /// Returns whether there is such an object already. A conflict with a quota has the same code and says nothing of
     /// the object.
     pub(crate) fn is_already_there(&self) -> bool {
-        matches!(&self.cause, Cause::Refused { code: 409, reason, .. } if reason == ALREADY_THERE)
+        matches!(&self.cause, Cause::Refused { code: 409, reason, .. } if &**reason == ALREADY_THERE)
     }
 
     /// Returns what is wrong with which field, as far as the API server says so. Values are left out.
@@ -323,7 +323,8 @@ impl Requests {
         match turn.answer(PATIENCE, self.client.request(request)).await {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(kube::Error::Api(status))) => {
-                let (reason, message) = (status.reason.clone(), without_values(&status.message).into_owned());
+                let (reason, message) =
+                    (status.reason.as_str().into(), without_values(&status.message).into_owned());
                 let causes = status.details.map(|details| details.causes.into()).unwrap_or_default();
                 Err(failed(Cause::Refused { code: status.code, reason, message, causes }))
             }
@@ -356,7 +357,7 @@ impl Requests {
         let text = |key| status.as_ref()?.get(key)?.as_str().map(str::to_owned);
         Err(failed(match text("message") {
             Some(message) => {
-                let reason = text("reason").unwrap_or_default();
+                let reason = text("reason").unwrap_or_default().into();
                 Cause::Refused { code, reason, message, causes: Box::default() }
             }
             None => Cause::Rejected { code, body: String::from_utf8_lossy(&body).trim().to_owned() },

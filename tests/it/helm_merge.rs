@@ -130,8 +130,8 @@ const ACCOUNT: &str = "system:serviceaccount:addon-operator:addon-operator";
 /// Gives the operator's account a right to definitions of custom resources in the cluster.
 async fn grant(world: &ReleaseFixture, name: &str, verb: &str) {
     let access = "/apis/rbac.authorization.k8s.io/v1";
-    let rule = json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": [verb]});
-    let role = json!({"metadata": {"name": name}, "rules": [rule]});
+    let rules = json!([{"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": [verb]}]);
+    let role = json!({"metadata": {"name": name}, "rules": rules});
     world.post(&format!("{access}/clusterroles"), &role).await;
     let subjects =
         json!([{"kind": "ServiceAccount", "name": "addon-operator", "namespace": "addon-operator"}]);

@@ -6,7 +6,7 @@ use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use objects::time::{format_seconds, parse};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::body::delete_options;
 use crate::admission;

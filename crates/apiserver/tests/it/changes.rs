@@ -131,6 +131,7 @@ async fn strategic(server: &ApiServer, path: &str, change: &Value) -> (u16, Stri
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "cases, one after the other")]
 async fn slip_35_a_resize_changes_processor_and_memory_and_not_the_class_of_a_pod() {
     let server = server();
     let one = |name: &str, requests: Value| json!({"name": name, "image": "i", "resources": {"requests": requests}});

@@ -122,10 +122,10 @@ impl<'m> Finalizers<'m> {
             Some(finalizer) => record.insert(self.mark.clone(), finalizer.to_owned()),
             None => record.remove(&self.mark),
         };
-        let mut finalized = self.finalized.clone();
-        finalized.retain(|name, _| !self.is_own(name));
+        let mut ends = self.finalized.clone();
+        ends.retain(|name, _| !self.is_own(name));
         let mut fields = Map::from_iter([("finalizers".to_owned(), names.into())]);
-        let changed = [(RECORD, &record, &self.record), (FINALIZED, &finalized, &self.finalized)];
+        let changed = [(RECORD, &record, &self.record), (FINALIZED, &ends, &self.finalized)];
         let changed = changed.into_iter().filter(|(_, new, old)| new != old);
         let annotations: Map<String, Value> =
             changed.map(|(name, new, _)| (name.to_owned(), json(new))).collect();

@@ -62,6 +62,17 @@ pub(super) struct Plan {
     pub(super) leaving: Option<ChildKey>,
 }
 
+impl Plan {
+    /// Takes an orphan back, unless that was tried before.
+    fn take_back(&mut self, child: ChildKey, attempt: Attempt, patch: ObjectPatch, state: &KeyState) {
+        if state.attempts.get(&child) != Some(&attempt) {
+            self.patches.push(patch);
+            self.changes.push(ChildChange::Changed(child.clone(), None));
+            self.attempts.insert(child, attempt);
+        }
+    }
+}
+
 impl Parent<'_> {
     /// Returns how children may refer to it.
     pub(super) fn references(&self) -> [Reference; 2] {
@@ -243,14 +254,10 @@ pub(super) fn plan(
         let is_orphan = metadata.is_orphan() && metadata.made_by() == Some(claim.own());
         if is_orphan && parent.may_own(&child.1.namespace) {
             // Somebody deleted its owner, or deletes it, and asked that it stays (`--cascade=orphan`).
-            let attempt = (wanted, Some(checksum(&value(living), false)));
-            if !parent.metadata.is_deleting()
-                && !metadata.is_deleting()
-                && state.attempts.get(&child) != Some(&attempt)
-            {
-                plan.patches.push(patches::apply(&of.kind, &child.1, marked(object, claim.own())));
-                plan.changes.push(ChildChange::Changed(child.clone(), None));
-                plan.attempts.insert(child, attempt);
+            if !parent.metadata.is_deleting() && !metadata.is_deleting() {
+                let attempt = (wanted, Some(checksum(&value(living), false)));
+                let patch = patches::apply(&of.kind, &child.1, marked(object, claim.own()));
+                plan.take_back(child, attempt, patch, state);
             }
             continue;
         }

@@ -160,19 +160,23 @@ impl Controller {
             state.gone.clear();
             state.turns.run();
         }
-        let labels = RunLabels {
-            task: around.head.task,
-            queue: self.queue.clone(),
-            binding_type: BINDING_TYPE,
-            binding: Arc::clone(&self.id.binding),
-            cause: around.head.cause.clone(),
-        };
+        let labels = self.labels(&around.head);
         let run = lower.cx.ids.run();
         let timeout = timeout(&hook.spec.settings, around.config.hook_timeout);
         let process = Process { hook: Arc::clone(&hook), values: values.clone(), is_finalize, generation };
         let effect = Effect::RunHook { run, hook, contexts, values, timeout, labels };
         lower.queues.process_began();
         Go::Stop(Pass::Process(Box::new(process)), Step::Write(run, Box::new(effect)))
+    }
+
+    fn labels(&self, head: &Head) -> RunLabels {
+        RunLabels {
+            task: head.task,
+            queue: self.queue.clone(),
+            binding_type: BINDING_TYPE,
+            binding: Arc::clone(&self.id.binding),
+            cause: head.cause.clone(),
+        }
     }
 
     /// Returns the step that changes objects as the hook.

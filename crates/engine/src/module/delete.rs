@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::state::{Leaving, Release, hooks_at};
 use super::{Lower, Modules, Phase};
-use crate::context::Context;
 use crate::binding::Unfinished;
+use crate::context::Context;
 use crate::effect::Effect;
 use crate::hook::Lifecycle;
 use crate::name::{ModuleName, ReleaseName, Scope};

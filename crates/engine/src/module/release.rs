@@ -308,10 +308,7 @@ impl Modules {
                     }
                     None => {
                         self.ownerless.found(&name, &target);
-                        let message = format!(
-                            "release {release} belongs to no module; it stays, because not all modules directories could be read or one is empty"
-                        );
-                        cx.notify(Notice::Warned { scope: Scope::Global, message });
+                        warn_of_ownerless(cx, &release);
                         continue;
                     }
                 };
@@ -442,6 +439,13 @@ impl Modules {
         self.files.forget(name);
         configuration.remove_module(cx, name);
     }
+}
+
+fn warn_of_ownerless(cx: &mut Context, release: &ReleaseName) {
+    let message = format!(
+        "release {release} belongs to no module; it stays, because not all modules directories could be read or one is empty"
+    );
+    cx.notify(Notice::Warned { scope: Scope::Global, message });
 }
 
 /// Tells of releases whose bundles are not there.

@@ -479,7 +479,7 @@ mod tests {
                 "\u{a0}", "ÿ", "日本", "\"\"",
             ];
             let mut value = String::new();
-            for _ in 0..1 + self.below(4) {
+            for _ in 0..=self.below(4) {
                 for _ in 0..3 + self.below(6) {
                     value.push(char::from(b"abcdefghXYZ0123456789_-"[self.below(23)]));
                 }
@@ -597,7 +597,7 @@ mod tests {
         |text| percent(text, |byte| is_plain(byte) || b"/:?&=,;+'()!*$".contains(&byte)),
         |text| percent(text, |byte| is_plain(byte) || byte == b' ').replace(' ', "+"),
         |text| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\'', "&#x27;"),
-        |text| text.chars().map(|char| format!("&#{};", u32::from(char))).collect(),
+        |text| text.chars().fold(String::new(), |text, char| text + &format!("&#{};", u32::from(char))),
     ];
 
     #[test]
@@ -634,7 +634,7 @@ mod tests {
             let secrets = Secrets::of(&[&values]);
             let mut text = value.clone();
             let mut stack = Vec::new();
-            for _ in 0..1 + random.below(3) {
+            for _ in 0..=random.below(3) {
                 let way = random.below(WAYS.len() + 1);
                 stack.push(way);
                 text = match WAYS.get(way) {

@@ -391,7 +391,7 @@ impl Registration {
                 let given_up =
                     std::mem::take(&mut addon.given_up).into_iter().chain(held.given_up()).collect();
                 let held_back = Some(held);
-                back.push(RegisteredAddon { bundle, held_back, given_up, left_namespaces, ..addon.clone() });
+                back.push(RegisteredAddon { bundle, left_namespaces, held_back, given_up, ..addon.clone() });
                 // It stays registered, as versions do that are no modules.
                 addon.is_active = false;
             }

@@ -36,6 +36,7 @@ use crate::view::UnservedWebhook;
 /// the end ─▶ Register: what is there lets requests go on
 /// ```
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none excludes another")]
 pub(super) struct Registrar {
     /// The certificates that the API server has to trust, once reviews are taken.
     ca_bundle: Option<Arc<str>>,

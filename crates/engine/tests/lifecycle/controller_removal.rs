@@ -19,7 +19,7 @@ fn address(name: &str) -> (String, Key) {
     ("Site".to_owned(), Key::new("ns", name))
 }
 
-fn started(files: &Files, spec: Value) -> ControlPlane {
+fn started(files: &Files, spec: &Value) -> ControlPlane {
     let mut plane = ControlPlane::new(files, sites);
     let main = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "main", "namespace": "ns"}, "spec": spec});
     plane.release.insert(address("main"), main);
@@ -36,7 +36,7 @@ fn waits(plane: &ControlPlane) -> Vec<String> {
 #[test]
 fn what_leaves_with_the_release_of_a_module_is_finalized_before_its_bindings_are_off() {
     for is_restarted in [false, true] {
-        let mut plane = started(&module(), json!({"maps": ["x"], "orderly": true}));
+        let mut plane = started(&module(), &json!({"maps": ["x"], "orderly": true}));
         site(&mut plane, "other", json!({"maps": ["y"]}));
         plane.run_for(10);
         assert_eq!((plane.children("main"), plane.children("other")), (vec!["x"], vec!["y"]));
@@ -68,7 +68,7 @@ fn what_leaves_with_the_release_of_a_module_is_finalized_before_its_bindings_are
 fn what_the_hook_of_a_module_deletes_at_its_end_is_finalized_meanwhile() {
     for point in ["beforeDeleteHelm", "afterDeleteHelm"] {
         let files = module().hook("bye.sh", &format!("{point}: 1"));
-        let mut plane = started(&files, json!({"maps": ["x"]}));
+        let mut plane = started(&files, &json!({"maps": ["x"]}));
         site(&mut plane, "hooked", json!({"maps": ["y"]}));
         plane.run_for(10);
         plane.reload(&files.off());
@@ -80,7 +80,7 @@ fn what_the_hook_of_a_module_deletes_at_its_end_is_finalized_meanwhile() {
 
 #[test]
 fn an_object_that_is_not_finalized_keeps_the_removal_of_its_module_for_some_minutes_and_says_so() {
-    let mut plane = started(&module(), json!({"fails": true}));
+    let mut plane = started(&module(), &json!({"fails": true}));
     plane.reload(&module().off());
     plane.run_for(60);
     assert!(waits(&plane).contains(&"Site ns/main to be finalized".to_owned()), "{:?}", waits(&plane));

@@ -156,6 +156,7 @@ impl Cluster {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "effects, one after the other")]
     fn carry_out(&mut self, index: usize, effect: Effect) {
         let is_cut_off = self.replica(index).is_cut_off;
         let away = || Failure::new(FailureKind::Cluster, "no answer");

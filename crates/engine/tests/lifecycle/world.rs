@@ -813,7 +813,9 @@ impl World {
                     narrowing.stay.as_ref().is_none_or(|stay| stay.contains(&name_of(webhook)))
                 };
                 let mut stay: Vec<_> = known.iter().filter(stays).cloned().collect();
-                stay.iter_mut().for_each(|webhook| webhook["failurePolicy"] = "Ignore".into());
+                for webhook in &mut stay {
+                    webhook["failurePolicy"] = "Ignore".into();
+                }
                 stay
             } else {
                 let wanted = object.as_ref().map(|object| object["webhooks"].as_array().unwrap().clone());
