@@ -180,17 +180,22 @@ async fn what_secrets_of_a_cluster_hold_is_in_no_log_line_answer_event_or_object
         });
         world.create(&world.api("", "v1", "Secret", "clusters"), secret).await;
     }
-    // A namespace of somebody else is in the way: that fails, with the Secrets among what was asked for.
+    // Somebody else has an object with the name of a copy: that fails, with the Secrets among what was asked for.
     let namespaces = world.api("", "v1", "Namespace", "");
-    world
-        .create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}))
-        .await;
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+        "name": SPACE,
+        "labels": {"hypershift.openshift.io/hosted-control-plane": "true"},
+        "annotations": {"addon-operator.io/owned-by": "HostedCluster.hypershift.openshift.io/clusters/demo"},
+    }});
+    world.create(&namespaces, space).await;
+    let copies = world.api("", "v1", "Secret", SPACE);
+    let taken = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull-secret", "namespace": SPACE}});
+    world.create(&copies, taken).await;
     let named = HELD.map(|(field, ..)| (field.to_owned(), json!({"name": field.to_lowercase()})));
     world.create_cluster_with(Value::Object(named.into_iter().collect())).await;
     let mut lines = vec![operator.wait("is there already")];
-    namespaces.delete(SPACE, &DeleteParams::default()).await.unwrap();
+    copies.delete("pull-secret", &DeleteParams::default()).await.unwrap();
     world.is_ready().await;
-    let copies = world.api("", "v1", "Secret", SPACE);
     for (name, (_, key, _, encoded)) in ["pull-secret", "ssh-key", "provider-creds"].into_iter().zip(HELD) {
         settled(&copies, name, |copy| copy["data"][key] == encoded).await;
     }

@@ -123,8 +123,9 @@ impl Running {
 
     /// Waits for a log line that contains `text`.
     pub(crate) fn wait(&mut self, text: &str) -> String {
+        let begun = Instant::now();
         loop {
-            match self.lines.recv_timeout(DEADLINE) {
+            match self.lines.recv_timeout(DEADLINE.saturating_sub(begun.elapsed())) {
                 Ok(line) => {
                     self.seen.push(line.clone());
                     if line.contains(text) {

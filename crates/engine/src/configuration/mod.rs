@@ -8,6 +8,7 @@ mod hook_output;
 mod maintenance;
 mod reading;
 mod redaction;
+mod rereading;
 mod sections;
 mod sourced;
 mod texts;

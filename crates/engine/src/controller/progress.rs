@@ -93,6 +93,12 @@ pub(super) fn failed(answer: Option<Answer>) -> Option<Failure> {
     }
 }
 
+/// Goes on after children were taken over: the watch tells of it soon.
+pub(super) fn children_taken(answer: Option<Answer>) -> Go {
+    let step = failed(answer).map_or(Step::Later(UNTIL_SEEN), Step::Failed);
+    Go::Stop(Pass::Idle, step)
+}
+
 /// Ends the work on a key whose children could not be applied. That a namespace is on its way out is no failure: it has to be gone.
 pub(super) fn not_applied(failure: Failure) -> Go {
     let step = if failure.kind == FailureKind::Terminating {

@@ -2,9 +2,9 @@
 //!
 //! While the object lives, a binding takes over those that it names. At its end it takes over all that are of a kind that it makes.
 
-use super::key_state::{Answer, Pass};
+use super::key_state::Pass;
 use super::patches;
-use super::progress::{Go, UNTIL_SEEN, failed};
+use super::progress::Go;
 use super::single::Controller;
 use super::step::Surroundings;
 use crate::hook::snapshot::Key;
@@ -35,10 +35,4 @@ impl Controller {
         let step = self.write(around.lower.cx, patches);
         Some(Go::Stop(Pass::TakingOver, step))
     }
-}
-
-/// Goes on after children were taken over: the watch tells of it soon.
-pub(super) fn children_taken(answer: Option<Answer>) -> Go {
-    let step = failed(answer).map_or(Step::Later(UNTIL_SEEN), Step::Failed);
-    Go::Stop(Pass::Idle, step)
 }

@@ -24,7 +24,7 @@ pub(crate) struct Reconciles<K = WorkKey> {
     terms: Terms,
     works: BTreeMap<K, Work>,
     /// What waits for a worker: first whose effect ended, then the others in the order in which their turn came.
-    ready: BTreeSet<(Place, u64, K)>,
+    ready: BTreeSet<(Standing, u64, K)>,
     /// How many turns came.
     turns: u64,
     /// What comes back when.
@@ -43,7 +43,7 @@ pub(crate) struct Reconciles<K = WorkKey> {
 
 /// Where a key stands that waits for a worker.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Place {
+enum Standing {
     /// It had one until a moment ago.
     UnderWay,
     /// It stands in line.
@@ -172,7 +172,7 @@ impl<K: Subject> Reconciles<K> {
         let Some((until, work)) = until.zip(self.works.get_mut(key)) else { return };
         work.state = State::Due(until);
         if let Some(turn) = work.turn.take() {
-            self.ready.remove(&(Place::InLine, turn, key.clone()));
+            self.ready.remove(&(Standing::InLine, turn, key.clone()));
         }
         self.due.insert((until, key.clone()));
     }
@@ -185,7 +185,7 @@ impl<K: Subject> Reconciles<K> {
             self.turns = self.turns.saturating_add(1);
             self.turns
         });
-        self.ready.insert((Place::InLine, turn, key.clone()));
+        self.ready.insert((Standing::InLine, turn, key.clone()));
     }
 
     /// Makes a key go on that waits for something inside of the engine.
@@ -405,7 +405,7 @@ impl<K: Subject> Reconciles<K> {
             self.busy = self.busy.saturating_sub(1);
         }
         work.state = State::Ready;
-        self.ready.insert((Place::UnderWay, work.turn.unwrap_or_default(), key.clone()));
+        self.ready.insert((Standing::UnderWay, work.turn.unwrap_or_default(), key.clone()));
         Some(key)
     }
 

@@ -33,7 +33,7 @@ __on_reconcile::node-pool() {
         annotations: {"hypershift.openshift.io/nodePool": "\($its.namespace)/\($its.name)"}};
     if .type == "Finalize" then [.children["MachineSet.cluster.x-k8s.io"][]? | condition("Ready"; false; "Deleting";
         first(.status.conditions[]? | select(.reason == "Deleting") | .message) // "waits for the end of MachineSet \(.metadata.name)")]
-      | {finalized: true, conditions: (if . == [] then null else . end)}
+      | if . == [] then {finalized: true} else {children: [], conditions: .} end
     elif $cluster == null then {conditions: [condition("Ready"; false; "ClusterNotFound"; "no HostedCluster \($object.spec.clusterName) in \($its.namespace)")]}
     elif $of.namespace == null then {conditions: [condition("Ready"; false; "WaitingForNamespace"; "HostedCluster \($cluster.metadata.name) has none yet")]}
     elif any($of.conditions[]?; .type == "ReconciliationActive" and .reason == "Paused") then {}

@@ -20,8 +20,8 @@ __on_reconcile::machine-set() {
   reconcile::jq '$object.spec as $spec
     | [.children["Machine.cluster.x-k8s.io"][] | select(.status.phase == "Running" and .metadata.deletionTimestamp == null)] as $running
     | if .type == "Finalize" then [.children["Machine.cluster.x-k8s.io"][].metadata.name]
-      | {finalized: true, conditions: (if . == [] then null else
-          [condition("Ready"; false; "Deleting"; "waits for the end of Machine \(join(", "))")] end)} else {
+      | if . == [] then {finalized: true} else {children: [], conditions:
+          [condition("Ready"; false; "Deleting"; "waits for the end of Machine \(join(", "))")]} end else {
     children: [range($spec.replicas) | child("cluster.x-k8s.io/v1alpha4"; "Machine"; "\($object.metadata.name)-\(.)")
       | .spec = {clusterName: $spec.clusterName, infrastructureRef: $spec.infrastructureRef}],
     status: {replicas: $spec.replicas, readyReplicas: ($running | length),
