@@ -13,7 +13,7 @@ use std::ops::Range;
 /// A script quotes a value for a shell, that is in a JSON object, and that in a URL.
 const DEPTH: usize = 3;
 
-/// From how many bytes on one escape less is read: each more of them makes eight times as many readings of the whole text.
+/// From how many bytes on one escape less is read, since each makes eight times as many readings of the whole text.
 const LONG: usize = 16 * 1024;
 
 /// How many times a text can be in base64: the password of a Docker configuration is in base64 in an object that is in
@@ -320,7 +320,10 @@ fn doubled(text: &[u8], before: Option<u8>) -> Option<(usize, Letter)> {
     let behind = text.strip_prefix(b"\"\"")?;
     let begins = before.is_none_or(|before| b" :,=([{".contains(&before));
     let ends = behind.first().is_none_or(|behind| b" ,)]}\n".contains(behind));
-    (!(begins && ends)).then_some((2, Letter::Byte(b'"')))
+    // A text that ends with two quotes is one of JSON whose last letter is a quote.
+    let closes = behind.is_empty()
+        || (before == Some(b'\\') && behind.first().is_some_and(|behind| b",:}]\n".contains(behind)));
+    (!(begins && ends || closes)).then_some((2, Letter::Byte(b'"')))
 }
 
 /// Reads how `cat -v` and others show what is not printed: `^I`, `^?`, and `M-C` for what is not ASCII.
