@@ -566,6 +566,7 @@ async fn a_review_says_how_its_write_is_done_and_where() {
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write("modules/010-web/hooks/notes.sh", NOTES);
     let operator = started(&world, &[]).await;
+    registered(&world, "mutating", "Fail").await;
     // Returns the parts of the reviews of one request: of the mutating webhook, and of the validating one.
     let reviews = async |method: Method, path: &str, body: Value| {
         let _ = fs::remove_file(world.path("notes"));
