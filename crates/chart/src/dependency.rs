@@ -79,19 +79,19 @@ impl Shared {
 
     /// Returns what `holder` holds from now on: each chart with its place among those that were there. Those that are not listed stay
     /// what they are.
-    fn held(&mut self, holder: &ChartNode, charts: &[Aliased]) -> Vec<ChartNode> {
-        let node_of = |found: &Aliased| {
+    fn held(&mut self, holder: &ChartNode, charts: &[Aliased]) -> Vec<(usize, ChartNode)> {
+        let with_place = |found: &Aliased| {
             let node = holder.below.get(found.place)?.clone();
             if !found.is_listed {
                 if let Some(object) = self.objects.get_mut(node.object) {
                     object.holder = Some(holder.object);
                 }
-                return Some(node);
+                return Some((found.place, node));
             }
             let object = self.add(found.chart.name(), Some(holder.object));
-            Some(ChartNode { object, below: node.below })
+            Some((found.place, ChartNode { object, below: node.below }))
         };
-        charts.iter().filter_map(node_of).collect()
+        charts.iter().filter_map(with_place).collect()
     }
 
     /// Tells a chart, and those below it, what path their templates have, where it is not the one below `holder`.
@@ -153,9 +153,8 @@ fn enable(
         chart.metadata.dependencies.iter_mut().for_each(|wanted| wanted.import_values.clear());
     }
     let used = aliased(chart);
-    let mut nodes = shared.held(node, &used);
-    let mut sources: Vec<usize>;
-    (sources, chart.dependencies) = used.into_iter().map(|found| (found.place, found.chart)).unzip();
+    let mut origins = shared.held(node, &used);
+    chart.dependencies = used.into_iter().map(|found| found.chart).collect();
     rename(chart);
     let mut listed = std::mem::take(&mut chart.metadata.dependencies);
     let table = coalesced(chart, values, Nulls::Remove, warnings)?;
@@ -170,19 +169,16 @@ fn enable(
     drop(table);
     let (kept, dropped): (Vec<_>, Vec<_>) = listed.into_iter().partition(|wanted| wanted.enabled);
     let is_kept = |found: &Chart| !dropped.iter().any(|wanted| wanted.name == found.name());
-    let stays: Vec<bool> = chart.dependencies.iter().map(is_kept).collect();
-    let mut stays_too = stays.iter();
-    sources.retain(|_| stays_too.next().copied().unwrap_or(true));
-    let mut stays = stays.iter();
-    nodes.retain(|_| stays.next().copied().unwrap_or(true));
+    let mut stays = chart.dependencies.iter().map(is_kept).collect::<Vec<_>>().into_iter();
+    origins.retain(|_| stays.next().unwrap_or(true));
     chart.dependencies.retain(is_kept);
     chart.metadata.dependencies = kept;
-    for ((dependency, node), source) in chart.dependencies.iter_mut().zip(&mut nodes).zip(sources) {
+    for (dependency, (place, node)) in chart.dependencies.iter_mut().zip(&mut origins) {
         let path = format!("{}{}.", at.path, dependency.name());
-        let source = format!("{}/{source}", at.source);
+        let source = format!("{}/{place}", at.source);
         enable(dependency, node, &values, At { path: &path, source: &source }, shared, warnings)?;
     }
-    node.below = nodes;
+    node.below = origins.into_iter().map(|(_, node)| node).collect();
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::hook::ReconcileBinding;
-use crate::hook::snapshot::Key;
+use crate::hook::snapshot::{Key, compare_shared};
 use crate::name::{HookId, QueueName, TaskId};
 use crate::notice::{TaskInfo, TaskType};
 use crate::reconcile::Subject;
@@ -65,12 +65,7 @@ pub(super) struct ReconcileKey {
 impl Ord for ReconcileKey {
     fn cmp(&self, other: &Self) -> Ordering {
         // Most keys of a queue have the same controller.
-        let controllers = if Arc::ptr_eq(&self.controller, &other.controller) {
-            Ordering::Equal
-        } else {
-            self.controller.cmp(&other.controller)
-        };
-        controllers.then_with(|| self.object.cmp(&other.object))
+        compare_shared(&self.controller, &other.controller).then_with(|| self.object.cmp(&other.object))
     }
 }
 
