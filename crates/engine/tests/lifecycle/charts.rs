@@ -1253,7 +1253,7 @@ fn what_is_wrong_far_below_is_told_where_it_is_and_not_by_all_above_it() {
 #[test]
 fn charts_that_need_many_others_are_worked_off_and_their_circle_is_found() {
     // Each needs the two behind it, so that there are more ways than could be gone one by one.
-    const COUNT: usize = 60;
+    const COUNT: usize = 40;
     let mut world = charted(&files());
     let name = |number: usize| format!("c{number:03}");
     let mut all: Vec<Offered> = (0..COUNT)
@@ -1280,7 +1280,7 @@ fn charts_that_need_many_others_are_worked_off_and_their_circle_is_found() {
     passes(&mut world, 400_000);
     let (reason, message) = world.condition("Chart", "c000-corp");
     assert!(reason == "createDepsFailed" && message.contains("in a circle: c000-corp → "), "{message}");
-    assert!(message.contains("c059-corp → c000-corp"), "{message}");
+    assert!(message.contains("c039-corp → c000-corp"), "{message}");
 }
 
 #[test]

@@ -30,10 +30,14 @@ impl Random {
     }
 }
 
+/// Returns the number in an environment variable, or nothing where it is not set.
+#[expect(clippy::disallowed_methods, reason = "more is lived on demand")]
+pub(crate) fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
 /// Returns the seeds to live: as many as the variable `LIVES` says, or `lives`.
 pub(crate) fn seeds(lives: u64) -> std::ops::Range<u64> {
-    #[expect(clippy::disallowed_methods, reason = "more lives are lived on demand")]
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let from = number("LIVES_FROM").unwrap_or(0);
     from..from + number("LIVES").unwrap_or(lives)
 }

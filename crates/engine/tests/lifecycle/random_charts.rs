@@ -298,5 +298,5 @@ fn check(seed: u64) {
 
 #[test]
 fn whatever_happens_nothing_is_synced_that_is_not_kept_and_no_pinned_package_is_lost() {
-    live(FAILED_ONCE.into_iter().chain(seeds(250)), check);
+    live(FAILED_ONCE.into_iter().chain(seeds(100)), check);
 }
