@@ -15,7 +15,7 @@ use super::merge::Merge;
 use super::object::{self, Key, Object, is_kept};
 use super::object_diff;
 use super::taken_objects::TakenObjects;
-use crate::cluster::request::{RequestError, Requests};
+use crate::cluster::request::{PatchKind, RequestError, Requests};
 use crate::cluster::watch::Backoff;
 use crate::cluster::{Discovery, ResolveError, Resource};
 
@@ -160,7 +160,7 @@ impl Applier<'_> {
     async fn write(&self, object: &Object, earlier: Vec<&Value>) -> Result<Written, ReleaseError> {
         let resource = self.resource(object).await?;
         if self.mode == ApplyMode::Server {
-            return self.write_by_server(object, &resource).await;
+            return self.write_by_server(object, &resource, &earlier).await;
         }
         let (collection, path) = self.paths(object, &resource);
         let wanted = object::wanted(object, &resource, self.release, self.namespace);
@@ -226,6 +226,12 @@ impl Applier<'_> {
     ) -> Result<Option<String>, Unchanged> {
         let mut place = None;
         let merge = Merge::of(resource);
+        if let Some((kind, change)) = merge.keys(earlier, wanted, &current) {
+            place = Some(object_diff::place(&change));
+            current = change_keys(self.requests, path, (kind, change), &current, precise)
+                .await
+                .map_err(Unchanged::Refused)?;
+        }
         let steps = merge.steps(earlier);
         for (number, states) in steps.iter().enumerate() {
             if resource.kind == "Secret" && resource.group.is_empty() {
@@ -339,6 +345,21 @@ impl Applier<'_> {
         }
         Ok(())
     }
+}
+
+/// Gives items of lists the keys back that others have edited, and returns the object as it is then. A `precise` change is for the
+/// version that was read.
+pub(super) async fn change_keys(
+    requests: &Requests,
+    path: &str,
+    (kind, mut change): (PatchKind, Value),
+    read: &Value,
+    precise: bool,
+) -> Result<Value, RequestError> {
+    if precise {
+        of_version(&mut change, read);
+    }
+    requests.patch(path, kind, &change).await
 }
 
 /// Makes a change one of the version of an object that was read.

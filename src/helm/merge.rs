@@ -70,6 +70,23 @@ impl Merge {
 }
 
 impl Merge {
+    /// Returns the patch that gives items of lists the keys back that others have edited; `None` if there are none.
+    ///
+    /// It comes before any other change, which would take such items for items of others.
+    pub(super) fn keys(
+        self,
+        earlier: &[&Value],
+        wanted: &Value,
+        current: &Value,
+    ) -> Option<(PatchKind, Value)> {
+        let Self::Strategic(name) = self else { return None };
+        let shape = Shape::Named(name);
+        let before = if earlier.is_empty() { &[wanted] } else { earlier };
+        let restored = strategic::with_keys(before, wanted, current, &shape)?;
+        let patch = strategic::two_way(current, &restored, &shape).ok()?;
+        Some((PatchKind::Strategic, patch))
+    }
+
     /// Returns the patch that makes `current` what was rendered, whoever has changed it; empty when nothing differs.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use futures::{FutureExt as _, StreamExt as _, stream};
 use objects::readiness::readiness;
 use serde_json::{Map, Value};
 
-use super::apply::{of_version, read_back};
+use super::apply::{change_keys, of_version, read_back};
 use super::awaited_releases::ReadinessLook;
 use super::drift::{ChangedField, Doubt, Finding};
 use super::error::ReleaseError;
@@ -93,7 +93,7 @@ impl ObjectLook {
     /// The API server is asked what would become of the object if it was written again: what it would only write
     /// in another way, and what its controllers have written, is no difference.
     pub(super) async fn at(&self, doubt: &Doubt) -> Result<Option<Finding>, ReleaseError> {
-        let there = match self.read(doubt).await? {
+        let mut there = match self.read(doubt).await? {
             Reading::Absent => return Ok(Some(Finding::Absent)),
             Reading::Unknown => return Ok(None),
             Reading::There(there) => there,
@@ -102,11 +102,15 @@ impl ObjectLook {
         let writers = ManagedFields::read(&there.before);
         let harmless =
             writers.iter().filter(|writer| !writer.touches(&fields)).map(ManagedFields::who).collect();
-        let (kind, change) = there.difference(&doubt.resource)?;
-        if is_empty(&change) {
+        for pointer in left(doubt) {
+            // What can't be left is passed over below, if it is what is found.
+            let _ = left_alone::leave(&mut there.wanted, &there.current, &pointer);
+        }
+        let change = there.difference(&doubt.resource)?;
+        if is_empty(&change.patch) {
             return Ok(Some(Finding::Compared { changed: None, harmless }));
         }
-        let changed = match self.try_out(&there, kind, &change).await {
+        let changed = match self.try_out(&there, &change).await {
             Ok(after) => {
                 let places = changes(&there.before, &after, &writers);
                 let mut places = places.iter().map(|place| (object_diff::pointer(place), place));
@@ -117,7 +121,7 @@ impl ObjectLook {
                 })
             }
             // A webhook may refuse to be tried.
-            Err(error) if (400..500).contains(&error.code()) => Some(object_diff::place(&change))
+            Err(error) if (400..500).contains(&error.code()) => Some(object_diff::place(&change.patch))
                 .filter(|pointer| !is_left(doubt, pointer))
                 .map(|place| ChangedField { place, writer: None }),
             Err(error) => return Err(error.into()),
@@ -129,52 +133,61 @@ impl ObjectLook {
     /// to others. Nothing is written if it was changed since it was read.
     pub(super) async fn mend(&self, doubt: &Doubt) -> Result<(), ReleaseError> {
         let Reading::There(mut there) = self.read(doubt).await? else { return Ok(()) };
-        let mut left: Vec<String> =
-            doubt.left.iter().flat_map(|rule| &rule.paths).map(ToString::to_string).collect();
-        let (kind, change) = there.difference(&doubt.resource)?;
-        if is_empty(&change) {
+        let mut change = there.difference(&doubt.resource)?;
+        if is_empty(&change.patch) {
+            return Ok(());
+        }
+        for pointer in left(doubt) {
+            there.leave(doubt, &pointer)?;
+        }
+        change = there.difference(&doubt.resource)?;
+        if change.is_of_keys {
+            let keys = (change.kind, change.patch);
+            let restored = change_keys(&self.requests, &there.path, keys, &there.before, true).await?;
+            there.reread(restored, &doubt.resource);
+            change = there.difference(&doubt.resource)?;
+        }
+        if is_empty(&change.patch) {
             return Ok(());
         }
         let writers = ManagedFields::read(&there.before);
-        match self.try_out(&there, kind, &change).await {
+        match self.try_out(&there, &change).await {
             Ok(after) => {
-                let theirs = of_system(&there.before, &after, &writers);
-                left.extend(theirs.iter().map(|place| object_diff::pointer(place)));
+                for place in of_system(&there.before, &after, &writers) {
+                    there.leave(doubt, &object_diff::pointer(&place))?;
+                }
             }
             // A webhook may refuse to be tried.
             Err(error) if (400..500).contains(&error.code()) => {}
             Err(error) => return Err(error.into()),
         }
-        for pointer in &left {
-            left_alone::leave(&mut there.wanted, &there.current, pointer).map_err(|problem| {
-                let Key { kind, name, .. } = &doubt.key;
-                ReleaseError::Objects(vec![format!("{kind} {name}: {problem}")])
-            })?;
-        }
-        let (kind, mut change) = there.difference(&doubt.resource)?;
-        if is_empty(&change) {
+        let Change { kind, mut patch, .. } = there.difference(&doubt.resource)?;
+        if is_empty(&patch) {
             return Ok(());
         }
-        match there.mode {
+        let There { path, before, wanted, mode, .. } = &*there;
+        match mode {
             ApplyMode::Client => {
-                of_version(&mut change, &there.before);
-                self.requests.edit(&there.path, kind, &change).await?;
+                of_version(&mut patch, before);
+                self.requests.edit(path, kind, &patch).await?;
             }
             ApplyMode::Server => {
-                let version = there.before.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-                server_side::pin(&mut there.wanted, &there.before, version);
-                self.requests.apply(&there.path, MANAGER, &there.wanted).await?;
+                let target = (&**path, &doubt.resource);
+                server_side::apply_over(&self.requests, target, (&[], wanted), before, true).await?;
             }
         }
         Ok(())
     }
 
-    /// Returns what would become of an object if it was written again, in the way in which its release is written. `change` is the
-    /// patch that makes it what was rendered.
-    async fn try_out(&self, there: &There, kind: PatchKind, change: &Value) -> Result<Value, RequestError> {
+    /// Returns what would become of an object if `change` was made, in the way in which its release is written.
+    async fn try_out(&self, there: &There, change: &Change) -> Result<Value, RequestError> {
         match there.mode {
-            ApplyMode::Client => self.requests.dry_run_patch(&there.path, kind, change).await,
-            ApplyMode::Server => self.requests.dry_run_apply(&there.path, MANAGER, &there.wanted).await,
+            ApplyMode::Server if !change.is_of_keys => {
+                self.requests.dry_run_apply(&there.path, MANAGER, &there.wanted).await
+            }
+            ApplyMode::Client | ApplyMode::Server => {
+                self.requests.dry_run_patch(&there.path, change.kind, &change.patch).await
+            }
         }
     }
 
@@ -200,10 +213,7 @@ impl ObjectLook {
         if mode == ApplyMode::Server {
             wanted = server_side::applied(wanted, &doubt.resource);
         }
-        let mut current = before.clone();
-        if doubt.resource.kind == "Secret" && doubt.resource.group.is_empty() {
-            read_back(&wanted, &mut current);
-        }
+        let current = comparable(&before, &wanted, &doubt.resource);
         Ok(Reading::There(Box::new(There { path, before, current, wanted, mode })))
     }
 }
@@ -231,12 +241,53 @@ struct There {
     mode: ApplyMode,
 }
 
+/// What makes an object what was rendered.
+struct Change {
+    kind: PatchKind,
+    patch: Value,
+    /// Whether it only gives items of lists the keys back that others have edited; more may follow.
+    is_of_keys: bool,
+}
+
 impl There {
-    /// Returns the patch that makes it what was rendered.
-    fn difference(&self, resource: &Resource) -> Result<(PatchKind, Value), ReleaseError> {
-        let difference = Merge::of(resource).difference(&self.wanted, &self.current);
-        difference.map_err(|problem| ReleaseError::Objects(vec![problem]))
+    /// Returns what makes it what was rendered, or the first part of that.
+    fn difference(&self, resource: &Resource) -> Result<Change, ReleaseError> {
+        let merge = Merge::of(resource);
+        if let Some((kind, patch)) = merge.keys(&[], &self.wanted, &self.current) {
+            return Ok(Change { kind, patch, is_of_keys: true });
+        }
+        let difference = merge.difference(&self.wanted, &self.current);
+        let (kind, patch) = difference.map_err(|problem| ReleaseError::Objects(vec![problem]))?;
+        Ok(Change { kind, patch, is_of_keys: false })
     }
+
+    /// Leaves a field as others wrote it.
+    fn leave(&mut self, doubt: &Doubt, pointer: &str) -> Result<(), ReleaseError> {
+        left_alone::leave(&mut self.wanted, &self.current, pointer).map_err(|problem| {
+            let Key { kind, name, .. } = &doubt.key;
+            ReleaseError::Objects(vec![format!("{kind} {name}: {problem}")])
+        })
+    }
+
+    /// Takes over what the object has become.
+    fn reread(&mut self, object: Value, resource: &Resource) {
+        self.current = comparable(&object, &self.wanted, resource);
+        self.before = object;
+    }
+}
+
+/// Returns an object as it is compared with what was rendered.
+fn comparable(object: &Value, wanted: &Value, resource: &Resource) -> Value {
+    let mut object = object.clone();
+    if resource.kind == "Secret" && resource.group.is_empty() {
+        read_back(wanted, &mut object);
+    }
+    object
+}
+
+/// Returns the JSON pointers of an object that are left to others.
+fn left(doubt: &Doubt) -> impl Iterator<Item = String> {
+    doubt.left.iter().flat_map(|rule| &rule.paths).map(ToString::to_string)
 }
 
 fn is_empty(change: &Value) -> bool {

@@ -10,13 +10,14 @@ use engine::{ApplyMode, TakenFrom, TakenObject};
 use objects::managed_fields::{FieldSet, path_text};
 use serde_json::{Map, Value, json};
 
-use super::apply::{ATTEMPTS, Applier, Written};
+use super::apply::{ATTEMPTS, Applier, Written, change_keys};
 use super::error::ReleaseError;
+use super::merge::Merge;
 use super::object::{self, Object};
 use super::object_diff;
 use super::writers::ManagedFields;
 use crate::cluster::Resource;
-use crate::cluster::request::{MANAGER, PatchKind, RequestError};
+use crate::cluster::request::{MANAGER, PatchKind, RequestError, Requests};
 
 /// What a record says of how its objects were written, as Helm 4 does.
 pub(super) fn method(mode: ApplyMode) -> &'static str {
@@ -32,12 +33,13 @@ pub(super) fn mode_of(record: &chart::record::Record) -> ApplyMode {
 }
 
 impl Applier<'_> {
-    /// Applies one object and returns what it lacked. One that exists already is adopted; fields of others become what was
+    /// Applies one object and returns what it lacked. `earlier` are its states in revisions that may be in the cluster. One that exists already is adopted; fields of others become what was
     /// rendered, and that is told.
     pub(super) async fn write_by_server(
         &self,
         object: &Object,
         resource: &Resource,
+        earlier: &[&Value],
     ) -> Result<Written, ReleaseError> {
         let (_, path) = self.paths(object, resource);
         let wanted = applied(object::wanted(object, resource, self.release, self.namespace), resource);
@@ -59,7 +61,8 @@ impl Applier<'_> {
                 }
             };
             // An object that others change all the time is changed all the same, in whatever version it is.
-            match self.apply_over(&path, &wanted, &before, !is_last).await {
+            let target = (&*path, resource);
+            match apply_over(self.requests, target, (earlier, &wanted), &before, !is_last).await {
                 Ok(after) => {
                     if let Some(owner) = object::other_owner(&before, self.release, self.namespace) {
                         self.tell_taken(&shown, owner);
@@ -80,29 +83,6 @@ impl Applier<'_> {
         Err(problem("others delete it as fast as it is made".to_owned()))
     }
 
-    /// Applies an object over the one that was read, and returns what became of it.
-    ///
-    /// A `precise` apply is for the version that was read: a request that is held up on its way may be carried out long after
-    /// it was given up, and must neither undo what a later upgrade wrote nor make the object anew.
-    async fn apply_over(
-        &self,
-        path: &str,
-        wanted: &Value,
-        before: &Value,
-        precise: bool,
-    ) -> Result<Value, RequestError> {
-        let mut version = before.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-        if let Some(fields) = handed_over(before) {
-            let change = json!({"metadata": {"managedFields": fields, "resourceVersion": version}});
-            version = self.requests.edit(path, PatchKind::Merge, &change).await?.into();
-        }
-        let mut sent = wanted.clone();
-        if precise {
-            pin(&mut sent, before, version);
-        }
-        self.requests.apply(path, MANAGER, &sent).await
-    }
-
     /// Reports the first field that another writer has lost. What belongs to the life of an object is not told.
     fn tell_taken_field(&self, shown: &str, before: &Value, after: &Value) {
         let Some((manager, field)) = taken_field(before, after) else { return };
@@ -116,8 +96,38 @@ impl Applier<'_> {
     }
 }
 
+/// Applies an object over the one that was read, and returns what became of it. What it lacks of keys of lists that others have
+/// edited comes first: an apply takes such items for items of others.
+///
+/// A `precise` apply is for the version that was read: a request that is held up on its way may be carried out long after
+/// it was given up, and must neither undo what a later upgrade wrote nor make the object anew.
+pub(super) async fn apply_over(
+    requests: &Requests,
+    (path, resource): (&str, &Resource),
+    (earlier, wanted): (&[&Value], &Value),
+    read: &Value,
+    precise: bool,
+) -> Result<Value, RequestError> {
+    let keys = Merge::of(resource).keys(earlier, wanted, read);
+    let restored = match keys {
+        Some(change) => Some(change_keys(requests, path, change, read, precise).await?),
+        None => None,
+    };
+    let before = restored.as_ref().unwrap_or(read);
+    let mut version = before.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+    if let Some(fields) = handed_over(before) {
+        let change = json!({"metadata": {"managedFields": fields, "resourceVersion": version}});
+        version = requests.edit(path, PatchKind::Merge, &change).await?.into();
+    }
+    let mut sent = wanted.clone();
+    if precise {
+        pin(&mut sent, before, version);
+    }
+    requests.apply(path, MANAGER, &sent).await
+}
+
 /// Makes an object that is applied one for this version of that which was read, and for no other object of its name.
-pub(super) fn pin(sent: &mut Value, read: &Value, version: Value) {
+fn pin(sent: &mut Value, read: &Value, version: Value) {
     let uid = read.pointer("/metadata/uid").cloned().unwrap_or_default();
     if let Some(metadata) = sent.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("resourceVersion".to_owned(), version);

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use addon_operator::cluster::Discovery;
 use apiserver::FaultPlan;
-use engine::{Drift, DriftMode, DriftSettings, Event, IgnoreRule, ModuleName, ReleaseAction, UnwatchedKind};
+use engine::{
+    ApplyMode, Drift, DriftMode, DriftSettings, Event, IgnoreRule, ModuleName, ReleaseAction, UnwatchedKind,
+};
 use http::{Method, Request};
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -21,6 +23,14 @@ const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name
 /// Returns the next thing that is told of the release.
 async fn next(events: &mut UnboundedReceiver<Event>) -> Event {
     tokio::time::timeout(Duration::from_secs(30), events.recv()).await.unwrap().unwrap()
+}
+
+/// Changes the number of the first port of the Service `web`, as `kubectl edit` does.
+async fn edit_port(world: &ReleaseFixture) {
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/services/web");
+    let mut ports = world.get(&path).await.unwrap()["spec"]["ports"].clone();
+    ports[0]["port"] = json!(98);
+    edit(world, "services", "web", &json!({"spec": {"ports": ports}})).await;
 }
 
 fn drifted(drift: Drift) -> Event {
@@ -141,6 +151,77 @@ async fn a_changed_object_is_put_right_without_a_revision_and_fields_of_others_s
     // The same change is news again.
     edit(&world, "deployments", "web", &edit_image).await;
     assert_eq!(next(&mut events).await, changed("Deployment/web", place));
+}
+
+#[tokio::test]
+async fn a_port_whose_number_others_edited_is_put_right_and_never_stops_an_upgrade() {
+    for (mode, ports) in [
+        (ApplyMode::Client, "[{name: http, port: 80}]"),
+        (ApplyMode::Server, "[{name: http, port: 80}]"),
+        (ApplyMode::Client, "[{port: 80}]"),
+        (ApplyMode::Server, "[{port: 80}]"),
+        (ApplyMode::Client, "[{name: http, port: 80}, {name: tls, port: 443}]"),
+        (ApplyMode::Server, "[{name: http, port: 80}, {name: tls, port: 443}]"),
+    ] {
+        let chart = format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: web, annotations: {{k: '{{{{ .Values.web.k }}}}'}}}}\nspec: {{selector: {{a: b}}, ports: {ports}}}\n"
+        );
+        let mut world = ReleaseFixture::without_nodes(&[("templates/web.yaml", &*chart)]);
+        world.settings.apply = mode;
+        let helm = world.helm();
+        world.upgraded(&helm).await;
+        let mut events = watched_as(&helm, DriftSettings { mode: DriftMode::Enforce, ignore: Vec::new() });
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/services/web");
+        let wanted = world.get(&path).await.unwrap()["spec"].clone();
+        edit_port(&world).await;
+        assert_eq!(next(&mut events).await, changed("Service/web", "/spec/ports/0/port"), "{mode:?} {ports}");
+        helm.mend(&ModuleName::from("web"), &format!("{NAMESPACE}/Service/web")).await.unwrap();
+        assert_eq!(world.get(&path).await.unwrap()["spec"], wanted, "{mode:?} {ports}");
+        // An upgrade does the same.
+        edit_port(&world).await;
+        world.upgrade(&helm, json!({"k": "two"})).await.unwrap();
+        let found = world.get(&path).await.unwrap();
+        assert_eq!((&found["spec"], found["metadata"]["annotations"]["k"].as_str()), (&wanted, Some("two")));
+        // What the chart takes out goes, whatever its key is now.
+        edit_port(&world).await;
+        world.write(&[(
+            "templates/web.yaml",
+            &chart.replace("port: 80", "port: 81, name: new").replace("name: http, ", ""),
+        )]);
+        world.upgraded(&helm).await;
+        let found = world.get(&path).await.unwrap();
+        let ports: Vec<i64> = found["spec"]["ports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|port| port["port"].as_i64().unwrap())
+            .collect();
+        assert_eq!(ports, if ports.len() == 1 { vec![81] } else { vec![81, 443] }, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_number_of_a_port_may_be_left_to_others() {
+    for mode in [ApplyMode::Client, ApplyMode::Server] {
+        let chart = "apiVersion: v1\nkind: Service\nmetadata: {name: web, labels: {own: x}}\nspec: {selector: {a: b}, ports: [{name: http, port: 80}]}\n";
+        let mut world = ReleaseFixture::without_nodes(&[("templates/web.yaml", chart)]);
+        world.settings.apply = mode;
+        let helm = world.helm();
+        world.upgraded(&helm).await;
+        let ignore =
+            vec![IgnoreRule { kind: "Service".into(), name: None, paths: vec!["/spec/ports/0/port".into()] }];
+        let mut events = watched_as(&helm, DriftSettings { mode: DriftMode::Enforce, ignore });
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/services/web");
+        edit_port(&world).await;
+        edit(&world, "services", "web", &json!({"metadata": {"labels": {"own": "y"}}})).await;
+        assert_eq!(next(&mut events).await, changed("Service/web", "/metadata/labels/own"), "{mode:?}");
+        helm.mend(&ModuleName::from("web"), &format!("{NAMESPACE}/Service/web")).await.unwrap();
+        let found = world.get(&path).await.unwrap();
+        assert_eq!(
+            (&found["spec"]["ports"][0]["port"], &found["metadata"]["labels"]["own"]),
+            (&json!(98), &json!("x"))
+        );
+    }
 }
 
 #[tokio::test]

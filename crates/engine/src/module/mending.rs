@@ -71,11 +71,12 @@ impl Modules {
             cx.notify(Notice::ObjectMended { module: name.clone(), object: object.to_string() });
             return;
         };
-        let Some((failures, delay)) = module.drift.mend_failed(object) else { return };
+        let failure = configuration.told(failure, Some(name), None);
+        let Some((failures, delay)) = module.drift.mend_failed(object, &failure) else { return };
         if failures == 1 {
-            let failure = configuration.told(failure, Some(name), None);
+            let who = module.drift.writers(object).unwrap_or_else(|| "others".to_owned());
             let message = format!(
-                "{object} was changed by others and can't be put right: {}; it is tried again",
+                "{object} was changed by {who} and can't be put right: {}; it is tried again",
                 configuration.shown(&failure)
             );
             cx.notify(Notice::Warned { scope: Scope::Module(name.clone()), message });

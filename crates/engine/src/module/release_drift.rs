@@ -1,9 +1,11 @@
 //! What others did to the objects of a release, as far as people should know of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
+use crate::failure::Failure;
 use crate::time::Time;
 
 /// How many changed objects are remembered of one release.
@@ -46,6 +48,8 @@ struct ChangedObject {
     last: Time,
     /// How many mends of it failed, one after the other.
     failed_mends: u32,
+    /// Why the last one failed, as everybody may read it.
+    mend_failure: Option<Arc<Failure>>,
 }
 
 /// What a changed object means.
@@ -85,6 +89,7 @@ impl ReleaseDrift {
             times: 0,
             last: now,
             failed_mends: 0,
+            mend_failure: None,
         });
         if !known.differs && now.since(known.last) >= PEACE {
             known.times = 0;
@@ -121,10 +126,11 @@ impl ReleaseDrift {
         self.changed.iter().filter(|(_, known)| known.differs).map(|(object, _)| object.as_str())
     }
 
-    /// Records that an object could not be put right. Returns how many mends failed one after the other, and how long the next
+    /// Records why an object could not be put right. Returns how many mends failed one after the other, and how long the next
     /// one waits; `None` if it differs no more.
-    pub(super) fn mend_failed(&mut self, object: &str) -> Option<(u32, Duration)> {
+    pub(super) fn mend_failed(&mut self, object: &str, why: &Failure) -> Option<(u32, Duration)> {
         let known = self.changed.get_mut(object).filter(|known| known.differs)?;
+        known.mend_failure = Some(Arc::new(why.for_everybody().clone()));
         known.failed_mends = known.failed_mends.saturating_add(1);
         let doublings = known.failed_mends.saturating_sub(1).min(10);
         Some((known.failed_mends, (MEND_AGAIN * 2_u32.pow(doublings)).min(LONGEST_WAIT)))
@@ -135,6 +141,7 @@ impl ReleaseDrift {
         if let Some(known) = self.changed.get_mut(object) {
             known.differs = false;
             known.failed_mends = 0;
+            known.mend_failure = None;
             known.last = now;
         }
     }
@@ -173,6 +180,14 @@ impl ReleaseDrift {
                 if known.times < QUARREL { String::new() } else { format!(", {} times", known.times) };
             format!("{object} at {}{by}{times}", known.place)
         })
+    }
+
+    /// Returns the first object that can't be put right, and why the last try failed.
+    pub(super) fn unmended(&self) -> Option<(String, Arc<Failure>)> {
+        let failed = |(object, known): (&String, &ChangedObject)| {
+            Some((object.clone(), known.mend_failure.clone().filter(|_| known.differs)?))
+        };
+        self.changed.iter().find_map(failed)
     }
 
     /// Returns whether others changed an object that differs so often that it is left to them for a while.
@@ -235,14 +250,17 @@ mod tests {
     fn mends_that_fail_come_less_and_less_often_until_one_succeeds() {
         let mut changes = ReleaseDrift::default();
         let now = Time::from_start(Duration::ZERO);
-        assert_eq!(changes.mend_failed("a"), None);
+        let why = Failure::new(crate::failure::FailureKind::Cluster, "the webhook says no");
+        assert_eq!(changes.mend_failed("a", &why), None);
         changes.changed("a", "/data", None, now);
-        let waits: Vec<u64> = (0..8).map(|_| changes.mend_failed("a").unwrap().1.as_secs()).collect();
+        let waits: Vec<u64> = (0..8).map(|_| changes.mend_failed("a", &why).unwrap().1.as_secs()).collect();
         assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(changes.unmended(), Some(("a".to_owned(), Arc::new(why.clone()))));
         changes.restored("a", now);
-        assert_eq!(changes.mend_failed("a"), None);
+        assert_eq!(changes.mend_failed("a", &why), None);
         changes.changed("a", "/data", None, now);
-        assert_eq!(changes.mend_failed("a"), Some((1, MEND_AGAIN)));
+        assert_eq!(changes.unmended(), None);
+        assert_eq!(changes.mend_failed("a", &why), Some((1, MEND_AGAIN)));
     }
 
     #[test]

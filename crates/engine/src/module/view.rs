@@ -90,6 +90,7 @@ fn view(
             true => DriftView::Mended,
             false => DriftView::Stays,
         },
+        unmended: module.drift.unmended().filter(|_| module.is_enforced(configuration)),
         taken_objects: module.drift.taken().to_vec(),
         unwatched_kinds: module.drift.unwatched_kinds().to_vec(),
         broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),

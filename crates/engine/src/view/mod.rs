@@ -436,6 +436,8 @@ pub struct ModuleView {
     pub changed_objects: Vec<String>,
     /// What becomes of what others change.
     pub drift: DriftView,
+    /// One of these objects that can't be put right, and why, as everybody may read it.
+    pub unmended: Option<(String, Arc<Failure>)>,
     /// Objects that its last upgrade took over from others, as a whole or a field of them.
     pub taken_objects: Vec<TakenObject>,
     /// Kinds of objects of its release that can't be watched.

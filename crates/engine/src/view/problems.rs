@@ -69,7 +69,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     }
     problems.extend(view.sources.iter().filter_map(|source| source_problem(source, format)));
     problems.extend(chart_problems(view, format));
-    problems.extend(view.modules.iter().filter_map(changed_problem));
+    problems.extend(view.modules.iter().filter_map(|module| changed_problem(module, format)));
     problems.extend(view.modules.iter().filter_map(taken_problem));
     problems.extend(unwatched_problems(view));
     for problem in &view.config_problems {
@@ -478,8 +478,8 @@ fn source_problem(source: &SourceView, format: Format<'_>) -> Option<Problem> {
     })
 }
 
-fn changed_problem(module: &ModuleView) -> Option<Problem> {
-    let (what, advice) = changed(module)?;
+fn changed_problem(module: &ModuleView, format: Format<'_>) -> Option<Problem> {
+    let (what, advice) = changed(module, format)?;
     Some(Problem { about: format!("module {}", module.name), what, advice, module: None })
 }
 
@@ -547,19 +547,24 @@ pub(super) fn unwatched_advice(module: &ModuleView) -> String {
 }
 
 /// Returns what others changed of the release of a module, and what to do about it.
-pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
+pub(super) fn changed(module: &ModuleView, format: Format<'_>) -> Option<(String, String)> {
     let (first, rest) = module.changed_objects.split_at(module.changed_objects.len().min(CHANGED));
     if first.is_empty() {
         return None;
     }
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
     let what = format!("somebody else changed {}{more} since its last upgrade", first.join(", "));
-    let until = match module.drift {
-        DriftView::Stays => "it stays until the next upgrade, so find who writes it",
-        DriftView::Mended => "it is put right within seconds, or the log says why that fails",
-        DriftView::Quarrel => {
-            "it is put right once an hour only, so find who writes it, or leave the field to them with drift.ignore in module.yaml"
+    let (what, until) = match (&module.unmended, module.drift) {
+        (Some((object, why)), _) => {
+            let usual = "the mend is tried again, at the latest after 5 minutes".to_owned();
+            (format!("{what}; {object}: {}", format.failure(why)), why.advice.clone().unwrap_or(usual))
         }
+        (None, DriftView::Stays) => (what, "it stays until the next upgrade, so find who writes it".to_owned()),
+        (None, DriftView::Mended) => (what, "it is put right within seconds".to_owned()),
+        (None, DriftView::Quarrel) => (
+            what,
+            "it is put right once an hour only, so find who writes it, or leave the field to them with drift.ignore in module.yaml".to_owned(),
+        ),
     };
     let advice = format!("`addon-operator module render {} --diff` shows what differs; {until}", module.name);
     Some((what, advice))

@@ -144,6 +144,9 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     if !module.changed_objects.is_empty() {
         data.insert("changedObjects".to_owned(), json!(module.changed_objects));
     }
+    if let Some((object, why)) = &module.unmended {
+        data.insert("unmended".to_owned(), json!({"object": object, "why": format.failure(why)}));
+    }
     if !module.taken_objects.is_empty() {
         let taken = |TakenObject { object, from }: &TakenObject| match from {
             TakenFrom::Release(release) => json!({"object": object, "release": release}),

@@ -1,6 +1,6 @@
 //! Objects of releases that others change, of modules that want them put right.
 
-use engine::{Drift, DriftMode, Event, Notice, ReleaseAction, view::status};
+use engine::{Drift, DriftMode, Event, Notice, ReleaseAction, view::status, view::why};
 
 use crate::build::{Files, drifted, files};
 use crate::world::{World, failure};
@@ -100,13 +100,16 @@ fn a_mend_that_fails_is_told_once_and_comes_again_and_holds_up_nothing() {
     for _ in 0..3 {
         world.mends.push_back(Err(failure("the webhook says no")));
     }
-    let told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("ops/ConfigMap/web was changed by others and can't be put right: the webhook says no"));
+    let told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("ops/ConfigMap/web was changed by kubectl-edit and can't be put right: the webhook says no"));
     world.send_in(10, changed("kubectl-edit"));
     let trace = world.run_for(4_000);
     assert_eq!(mends(&trace), 1, "{trace}");
     let text = world.told(status::text);
     assert!(text.contains("ops/ConfigMap/web at /data/k by kubectl-edit"), "{text}");
-    assert!(text.contains("it is put right within seconds, or the log says why that fails"), "{text}");
+    assert!(text.contains("since its last upgrade; ops/ConfigMap/web: the webhook says no"), "{text}");
+    assert!(text.contains("the mend is tried again, at the latest after 5 minutes"), "{text}");
+    let why = world.told(|view, format| why::module(view, "web", format).unwrap().text());
+    assert!(why.contains("ops/ConfigMap/web: the webhook says no"), "{why}");
     let trace = world.run();
     assert_eq!(mends(&trace), 3, "after 5, 10 and 20 seconds: {trace}");
     assert_eq!(world.noticed(told), 1);

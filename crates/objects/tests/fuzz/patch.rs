@@ -27,6 +27,9 @@ pub(crate) fn run(bytes: &[u8]) {
     let _ = strategic::apply(document.clone(), patch.clone(), &shape);
     let _ = strategic::two_way(&document, &patch, &shape);
     let _ = strategic::three_way(&document, &patch, &merged, &shape);
+    if let Some(restored) = strategic::with_keys(&[&document], &patch, &merged, &shape) {
+        assert_ne!(restored, merged);
+    }
     let ignored = FieldSet::of_fields(&["status"]);
     let now = "2026-01-01T00:00:00Z";
     let change = Change {

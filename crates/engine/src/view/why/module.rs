@@ -409,7 +409,7 @@ fn named_chart(view: &View, module: &ModuleView, format: Format<'_>, answer: &mu
     }
 }
 
-fn advise(view: &View, module: &ModuleView, answer: &mut Answer) {
+fn advise(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     if let Some(problem) = &module.config_problem {
         let usual = || format!("correct that key of the {}; it is taken up by itself", problem.object);
         answer.advice.push(problem.failure.advice.clone().unwrap_or_else(usual));
@@ -423,7 +423,7 @@ fn advise(view: &View, module: &ModuleView, answer: &mut Answer) {
         answer.advice.push(failure.advice.clone().unwrap_or_else(|| problems::OPENED_AGAIN.to_owned()));
     }
     answer.advice.extend(unserved(view, module).map(|unserved| unserved.advice.to_owned()));
-    for (_, advice) in problems::changed(module).iter().chain(&problems::taken(module)) {
+    for (_, advice) in problems::changed(module, format).iter().chain(&problems::taken(module)) {
         answer.advice.push(advice.clone());
     }
     if !module.unwatched_kinds.is_empty() {
@@ -432,8 +432,8 @@ fn advise(view: &View, module: &ModuleView, answer: &mut Answer) {
 }
 
 fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
-    advise(view, module, answer);
-    let (changed, taken) = (problems::changed(module), problems::taken(module));
+    advise(view, module, format, answer);
+    let (changed, taken) = (problems::changed(module, format), problems::taken(module));
     let mut fact = |name: &'static str, text: String| answer.facts.push((name, text));
     fact("phase", format!("{} for {}", module.phase, span(module.since)));
     let release = match module.revision {

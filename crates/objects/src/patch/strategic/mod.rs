@@ -1,6 +1,7 @@
 //! Strategic merge patches: merge patches that know which lists are merged and by which key.
 
 mod diff;
+mod keys;
 mod list;
 mod merge;
 mod order;
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 pub use diff::{three_way, two_way};
+pub use keys::with_keys;
 pub use merge::apply;
 
 use crate::go_value::{printed, type_name};
