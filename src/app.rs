@@ -274,12 +274,13 @@ impl Releases for ReleaseTexts {
         &self,
         (module, target): (Arc<Module>, ReleaseTarget),
         values: ValuesInput,
+        shows_secrets: bool,
     ) -> BoxFuture<'_, Result<String, Failure>> {
         async move {
             if !module.has_chart {
                 return Ok(String::new());
             }
-            self.0.of(&target).diff(&module, &values).await
+            self.0.of(&target).diff(&module, &values, shows_secrets).await
         }
         .boxed()
     }

@@ -130,6 +130,6 @@ async fn plan(debug: &DebugState, view: &View, query: &Fields, secret: &SecretVa
         return ended();
     };
     let module = Arc::new(module.installed_from(&package));
-    let outcome = debug.releases.diff((module, target), values).await;
+    let outcome = debug.releases.diff((module, target), values, secret.are_shown()).await;
     text_or_failure(outcome.map(|text| secret.hide(&text)).map_err(|failure| secret.hide_failure(&failure)))
 }

@@ -234,7 +234,7 @@ async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, Strin
         )
     };
     if is_true(query.get("diff")) {
-        return shown(debug.releases.diff(module, values).await);
+        return shown(debug.releases.diff(module, values, secret.are_shown()).await);
     }
     match debug.releases.render(module, values).await {
         // To debug a chart, all causes of the error are needed, one line each.

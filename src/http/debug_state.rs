@@ -58,11 +58,13 @@ pub trait Releases: Send + Sync {
         module: (Arc<Module>, ReleaseTarget),
         values: ValuesInput,
     ) -> BoxFuture<'_, Result<String, Failure>>;
-    /// Returns how the cluster differs from what the chart of a module renders to.
+    /// Returns how the cluster differs from what the chart of a module renders to. Without `shows_secrets`, data of Secrets are masked,
+    /// and secret values of before.
     fn diff(
         &self,
         module: (Arc<Module>, ReleaseTarget),
         values: ValuesInput,
+        shows_secrets: bool,
     ) -> BoxFuture<'_, Result<String, Failure>>;
 }
 

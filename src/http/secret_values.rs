@@ -21,6 +21,11 @@ impl SecretValues {
         Self { secrets: if is_shown { Arc::default() } else { secrets }, is_shown }
     }
 
+    /// Reports whether they are shown.
+    pub(super) fn are_shown(&self) -> bool {
+        self.is_shown
+    }
+
     /// Returns a text without them.
     pub(super) fn hide(&self, text: &str) -> String {
         self.secrets.hide(text).into_owned()

@@ -145,7 +145,7 @@ async fn diffs(debug: &DebugState, plan: &SourcePlan, secret: &SecretValues) -> 
             Err(failure) => Err(failure),
             Ok(module) => match debug.questions.planned_input(plan.source.clone(), module).await? {
                 Err(failure) => Err(failure),
-                Ok((module, values)) => debug.releases.diff(module, values).await,
+                Ok((module, values)) => debug.releases.diff(module, values, secret.are_shown()).await,
             },
         };
         let outcome = outcome.map(|diff| secret.hide(&diff));

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use apiserver::FaultPlan;
-use engine::{ModuleName, ReleaseAction, ReleaseName};
+use engine::view::Secrets;
+use engine::{ModuleName, ReleaseAction, ReleaseName, ValuesInput};
 use http::Method;
 use kube::Client;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::release::{
-    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, files, names, noise, record_secret, says, secrets, watched,
+    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, edit, files, names, noise, record_secret, says, secrets,
+    watched,
 };
 
 #[tokio::test]
@@ -420,4 +422,34 @@ async fn an_object_that_went_while_nobody_watched_comes_back_with_the_first_run(
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
     assert!(world.map("web-map").await.is_some());
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+}
+
+#[tokio::test]
+async fn a_difference_shows_neither_data_of_secrets_nor_secret_values_of_before() {
+    const CHART: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: web, annotations: {url: 'postgres://u:{{ .Values.web.pw }}@h'}}\ndata: {pw: '{{ .Values.web.pw | b64enc }}'}\n";
+    let world = ReleaseFixture::new(&[("templates/secret.yaml", CHART)]);
+    let values = |pw: &str| {
+        let secret = json!({"pw": pw});
+        ValuesInput {
+            secret: Arc::new(Secrets::all_of(&[&secret]).into_owned()),
+            ..world.values(json!({"pw": pw}))
+        }
+    };
+    let (first, second) = ("first-Passw0rd-A", "second-Passw0rd-B");
+    world.helm().upgrade(&world.module(), &values(first), false).await.unwrap();
+    edit(&world, "secrets", "web", &json!({"data": {"pw": "dGhlaXJz"}})).await;
+    // After a restart nobody knows the first one but the record.
+    let helm = world.helm();
+    let differences = |shows| {
+        let (helm, module, values) = (&helm, world.module(), values(second));
+        async move { helm.diff(&module, &values, shows).await.unwrap() }
+    };
+    let text = differences(false).await;
+    for part in ["-    url: postgres://u:******@h", "-  pw: '****** (before)'", "+  pw: '****** (after)'"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    let text = differences(true).await;
+    for part in ["-    url: postgres://u:first-Passw0rd-A@h", "-  pw: dGhlaXJz", second] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
 }

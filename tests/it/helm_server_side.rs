@@ -253,6 +253,6 @@ async fn the_difference_shows_what_would_go() {
     world.upgraded(&helm).await;
     world.write(&[("templates/map.yaml", &MAP.replace(", old: x", ""))]);
     let values = world.values(json!({"k": "two"}));
-    let text = helm.diff(&world.module(), &values).await.unwrap();
+    let text = helm.diff(&world.module(), &values, false).await.unwrap();
     assert!(text.contains("-  k: one") && text.contains("+  k: two") && text.contains("-  old: x"), "{text}");
 }

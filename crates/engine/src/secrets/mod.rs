@@ -1,6 +1,7 @@
 //! Values in texts that everybody may read: found as they are and encoded, and replaced.
 
 mod decoding;
+mod earlier;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -366,8 +367,7 @@ fn collect_named<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
         Value::Array(items) => items.iter().for_each(|item| collect_named(item, texts)),
         Value::Object(map) => {
             for (key, item) in map {
-                let key = key.to_ascii_lowercase();
-                if SECRET_NAMES.iter().any(|name| key.contains(name)) {
+                if is_named(key) {
                     collect(item, texts);
                 } else {
                     collect_named(item, texts);
@@ -375,6 +375,12 @@ fn collect_named<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
             }
         }
     }
+}
+
+/// Reports whether the name of a key tells of a secret.
+fn is_named(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|name| key.contains(name))
 }
 
 #[cfg(test)]
