@@ -12,6 +12,12 @@ use crate::config::{Environment, Settings};
 use crate::helm::{HelmCommand, HelmCommandOptions, write_private};
 use crate::hook::Scratch;
 
+/// Variables that lead `helm` to a cluster, or to a name in it, begin so. The operator takes its own from options.
+const CLUSTER: &str = "HELM_KUBE";
+
+/// The variable that names a namespace to `helm`.
+const NAMESPACE: &str = "HELM_NAMESPACE";
+
 /// Where a Pod finds who it is.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
@@ -24,19 +30,29 @@ pub(super) async fn of(around: &Surroundings) -> anyhow::Result<Arc<HelmCommand>
     let settings = &around.settings;
     let scratch = Scratch::open(settings.tmp_dir.as_deref(), false)?;
     let access = access(settings, &around.environment, scratch.path()).context("the kubeconfig for helm")?;
-    // Records of releases are where the operator looks for them.
-    let mut environment = around.environment.clone().with("HELM_DRIVER", "secret");
-    if environment.text("HOME").is_none_or(str::is_empty) {
-        // It keeps what it knows of the cluster there, or else in the directory in which the operator was started.
-        environment = environment.with("HOME", scratch.path());
-    }
     let options = HelmCommandOptions {
         bin: settings.helm_bin.clone(),
-        environment: environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        environment: variables(&around.environment, scratch.path()),
         access,
         directory: Arc::new(scratch),
     };
     Ok(Arc::new(HelmCommand::new(options).await?))
+}
+
+/// Returns the environment of the program: that of the operator, but for what would lead it elsewhere than the operator goes.
+fn variables(environment: &Environment, directory: &Path) -> Vec<(OsString, OsString)> {
+    // Records of releases are where the operator looks for them.
+    let mut environment = environment.clone().with("HELM_DRIVER", "secret");
+    if environment.text("HOME").is_none_or(str::is_empty) {
+        // It keeps what it knows of the cluster there, or else in the directory in which the operator was started.
+        environment = environment.with("HOME", directory);
+    }
+    let leads_elsewhere = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with(CLUSTER) || name == NAMESPACE
+    };
+    let kept = environment.variables().filter(|(name, _)| !leads_elsewhere(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Returns the options that lead to the cluster of the operator. In a Pod, a kubeconfig is written into `directory`.
@@ -112,6 +128,35 @@ mod tests {
         let config: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(config["clusters"][0]["cluster"]["server"], "https://[fd00::1]:443");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn variables_that_lead_helm_elsewhere_do_not_reach_it() {
+        let names = [
+            "KUBEAPISERVER",
+            "KUBEASUSER",
+            "KUBEASGROUPS",
+            "KUBECONTEXT",
+            "KUBETOKEN",
+            "KUBECAFILE",
+            "NAMESPACE",
+            "PLUGINS",
+            "DRIVER",
+        ];
+        let around = names.iter().fold(Environment::default(), |environment, name| {
+            environment.with(&format!("HELM_{name}"), "elsewhere")
+        });
+        let found = variables(&around.with("PATH", "/bin").with("KUBECONFIG", "/e"), Path::new("/scratch"));
+        let found: BTreeMap<&str, &str> =
+            found.iter().map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap())).collect();
+        let expected = [
+            ("HELM_DRIVER", "secret"),
+            ("HELM_PLUGINS", "elsewhere"),
+            ("HOME", "/scratch"),
+            ("KUBECONFIG", "/e"),
+            ("PATH", "/bin"),
+        ];
+        assert_eq!(found, BTreeMap::from(expected));
     }
 
     #[test]

@@ -216,9 +216,12 @@ const VARIABLES: &[(&str, Here)] = &[
     ("KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT", Known("read in a pod")),
     ("TZ", Known("the time zone of schedules that name none")),
     (
-        "HELM_KUBECONTEXT, HELM_KUBETOKEN, HELM_KUBEASUSER, HELM_KUBEASGROUPS, HELM_KUBEAPISERVER, HELM_KUBECAFILE, HELM_KUBEINSECURE_SKIP_TLS_VERIFY, HELM_KUBETLS_SERVER_NAME, HELM_BURST_LIMIT",
-        Idle("releases are made by the operator's own client, so one account has all rights"),
+        "HELM_KUBECONTEXT, HELM_KUBETOKEN, HELM_KUBEASUSER, HELM_KUBEASGROUPS, HELM_KUBEAPISERVER, HELM_KUBECAFILE, HELM_KUBEINSECURE_SKIP_TLS_VERIFY, HELM_KUBETLS_SERVER_NAME, HELM_NAMESPACE",
+        Idle(
+            "releases are made by the operator's own client, so one account has all rights; the program of `--helm-backend=cli` does not get them",
+        ),
     ),
+    ("HELM_BURST_LIMIT", Idle("`--kube-client-burst` counts; the program of `--helm-backend=cli` gets it")),
     ("HELM_BIN_PATH, HELM_POST_RENDERER_PATH, HELM3LIB", Idle("the reference operator ignores them, too")),
     (
         "ADDON_OPERATOR_IS_TESTS_ENVIRONMENT",
@@ -308,8 +311,18 @@ const FILES: &[(&str, Here)] = &[
     ("/addon-operator", Same),
     ("/sbin/tini", Idle("the operator collects orphans itself; remove it from `command`")),
     ("bash, sed, jq, kubectl, CA certificates", Same),
-    ("helm", Idle("nothing runs it: releases are made by the operator, and any `helm` reads them")),
-    ("post-renderer", Idle("nothing runs Helm; the labels of `--crd-extra-labels` are set by the operator")),
+    (
+        "helm",
+        Better(
+            "needed with `--helm-backend=cli` only: releases are made by the operator, and any `helm` reads them",
+        ),
+    ),
+    (
+        "post-renderer",
+        Idle(
+            "the labels of `--crd-extra-labels` are set by the operator; charts that need another one have `--helm-backend=cli`",
+        ),
+    ),
     ("ConfigMap `--config-map`", Same),
     ("Lease addon-operator-leader-election", Same),
     ("Secrets sh.helm.release.v1.<release>.v<revision>", Same),
