@@ -9,7 +9,7 @@ use chart::manifest::{self, Heads, Text};
 use chart::record::Status;
 use chart::render::{RenderError, Rendered};
 use chart::warnings::Warnings;
-use engine::{ReleaseAction, ReleaseOutcome};
+use engine::{ApplyMode, ReleaseAction, ReleaseOutcome};
 use serde_json::{Map, Value};
 
 use super::cancellation::Cancellation;
@@ -31,6 +31,7 @@ type NextRevision<'r> = (&'r UpgradePlan, &'r Rendered, &'r [Object], &'r [Objec
 const NOTES: &str = "templates/NOTES.txt";
 
 impl Helm {
+    /// Returns what a start of the program is about, for a release whose objects are written by patches.
     fn command_run<'r>(&'r self, release: &'r str, cancellation: &'r Cancellation) -> HelmRun<'r> {
         let account = self.guest.as_ref().and_then(|guest| guest.account.split_once('/'));
         HelmRun {
@@ -38,6 +39,7 @@ impl Helm {
             namespace: &self.settings.namespace,
             user: account.map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}")),
             timeout: self.settings.timeout,
+            mode: ApplyMode::Client,
             cancellation,
         }
     }
@@ -62,6 +64,26 @@ impl Helm {
         rendered.chart = (*loaded.chart).clone();
         rendered.crds = loaded.chart.crds();
         Ok(rendered)
+    }
+
+    /// Renders a chart to see whether anything changes.
+    ///
+    /// The program asks the cluster for the kinds of what it renders, also for those that the chart brings in charts below
+    /// `charts/`. So these come first where it can't render without.
+    pub(super) async fn render_checked(
+        &self,
+        loaded: &LoadedChart,
+        name: &str,
+        values: &Map<String, Value>,
+    ) -> Result<Rendered, ReleaseError> {
+        let rendered = self.render_chart(loaded, name, values, 1, true).await;
+        if rendered.is_ok() || self.command.get().is_none() {
+            return rendered;
+        }
+        if !self.create_crds_of_dependencies(&loaded.chart.crds()).await? {
+            return rendered;
+        }
+        self.render_chart(loaded, name, values, 1, true).await
     }
 
     /// Returns the notes of a chart. `helm template` does not print them.
@@ -105,7 +127,7 @@ impl Helm {
         let applier = self.applier(name);
         // The program takes what is of other releases, and tells nobody.
         let of_others = applier.of_others(objects).await?;
-        let run = self.command_run(name, upgrade.cancellation);
+        let run = HelmRun { mode: upgrade.mode, ..self.command_run(name, upgrade.cancellation) };
         let notes = self.notes_of(command, &run, rendered, (directory.path(), &file)).await?;
         write_rendered(&chart, &rendered.chart.metadata, (&rendered.manifests, &rendered.hooks), &notes)
             .map_err(unwritten)?;

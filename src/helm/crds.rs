@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chart::chart::CrdFile;
-use chart::render::Rendered;
 use engine::Module;
 use objects::patch::merge::diff;
 use serde_json::{Map, Value};
@@ -99,13 +98,13 @@ impl Helm {
         Ok(names)
     }
 
-    /// Creates the CRDs of charts below `charts/` that are not there, and waits until they are established. Those that are
-    /// there stay as they are: Helm does the same. The module's own are not among them.
+    /// Creates the CRDs of charts below `charts/` that are not there, and waits until they are established; returns whether there were
+    /// any. Those that are there stay as they are: Helm does the same. The module's own are not among them.
     ///
     /// A guest's chart brings none: they would be there for the whole cluster.
-    pub(super) async fn create_crds_of_dependencies(&self, rendered: &Rendered) -> Result<(), ReleaseError> {
+    pub(super) async fn create_crds_of_dependencies(&self, crds: &[CrdFile]) -> Result<bool, ReleaseError> {
         let mut names = Vec::new();
-        for crd in rendered.crds.iter().filter(|crd| is_of_dependency(crd)).filter(|_| self.guest.is_none()) {
+        for crd in crds.iter().filter(|crd| is_of_dependency(crd)).filter(|_| self.guest.is_none()) {
             let wrong = |problem: String| ReleaseError::Crd { path: crd.path.clone(), problem };
             let text = std::str::from_utf8(&crd.file.data).map_err(|error| wrong(error.to_string()))?;
             for (name, mut wanted) in documents(text).map_err(wrong)? {
@@ -126,7 +125,7 @@ impl Helm {
         if !names.is_empty() {
             self.discovery.refresh();
         }
-        Ok(())
+        Ok(!names.is_empty())
     }
 
     /// Creates a CRD, or patches what differs except how its versions are converted: who may make and patch definitions can do that.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use engine::ApplyMode;
 use engine::hook::HookLimits;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -75,6 +76,8 @@ pub(super) struct HelmRun<'r> {
     pub(super) user: Option<String>,
     /// How long one hook of the chart may take.
     pub(super) timeout: Duration,
+    /// How the objects of the release are written.
+    pub(super) mode: ApplyMode,
     pub(super) cancellation: &'r Cancellation,
 }
 
@@ -139,7 +142,7 @@ impl HelmCommand {
         files: (&Path, &Path),
         history_max: usize,
     ) -> Result<(), ReleaseError> {
-        let arguments = self.upgrade_arguments(run, files, history_max);
+        let arguments = self.upgrade_arguments(run, files, history_max)?;
         self.run("upgrade", run, arguments).await.map(drop)
     }
 
@@ -150,7 +153,7 @@ impl HelmCommand {
         files: (&Path, &Path),
         history_max: usize,
     ) -> Result<String, ReleaseError> {
-        let mut arguments = self.upgrade_arguments(run, files, history_max);
+        let mut arguments = self.upgrade_arguments(run, files, history_max)?;
         arguments.push(if self.version >= (3, 13) { "--dry-run=server" } else { "--dry-run" }.into());
         arguments.extend(words(&["--output", "json"]));
         let text = self.run("upgrade", run, arguments).await?;
@@ -171,7 +174,7 @@ impl HelmCommand {
         run: &HelmRun<'_>,
         (chart, values): (&Path, &Path),
         history_max: usize,
-    ) -> Vec<OsString> {
+    ) -> Result<Vec<OsString>, ReleaseError> {
         let mut arguments = words(&["upgrade", run.release]);
         arguments.push(chart.into());
         arguments.extend([OsString::from("--values"), values.into()]);
@@ -181,11 +184,22 @@ impl HelmCommand {
         if self.version >= (3, 17) {
             arguments.push("--take-ownership".into());
         }
-        if self.version >= (4, 0) {
+        match run.mode {
+            ApplyMode::Server if self.version < (4, 0) => {
+                let (major, minor) = self.version;
+                let problem = format!(
+                    "`apply: server` of module.yaml needs Helm 4, and {} is of version {major}.{minor}: name Helm 4 with --helm-bin, or leave that key out",
+                    self.options.bin.display()
+                );
+                return Err(ReleaseError::Command { what: "upgrade", problem });
+            }
+            // Fields of others become what was rendered, as without a program.
+            ApplyMode::Server => arguments.extend(words(&["--server-side=true", "--force-conflicts"])),
             // As Helm 3 does, and as the operator does without a program.
-            arguments.push("--server-side=false".into());
+            ApplyMode::Client if self.version >= (4, 0) => arguments.push("--server-side=false".into()),
+            ApplyMode::Client => {}
         }
-        arguments
+        Ok(arguments)
     }
 
     /// Removes a release with its history.

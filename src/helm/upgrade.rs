@@ -103,7 +103,7 @@ impl Helm {
         }
         let loaded = self.charts.load(module).await?;
         let labels = self.object_labels(maintenance);
-        let checked = self.render_chart(&loaded, name, values, 1, true).await?.manifests;
+        let checked = self.render_checked(&loaded, name, values).await?.manifests;
         let manifests = object::labelled(checked.clone(), &labels)?;
         let checksum = checksum(&manifests, module.settings.apply);
         let upgrade = Upgrade {
@@ -197,7 +197,7 @@ impl Helm {
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
         let applier = self.applier(upgrade.name);
-        self.create_crds_of_dependencies(&rendered).await?;
+        self.create_crds_of_dependencies(&rendered.crds).await?;
         applier.check_kinds(&objects).await?;
         let previous = self.previous(upgrade.name, &plan).await?;
         let before: Vec<Object> =

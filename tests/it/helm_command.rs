@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use addon_operator::helm::{Cancellation, Helm, HelmCommand, HelmCommandOptions, ReleaseRun};
 use chart::record::{Info, Record, Status};
-use engine::{Failure, ReleaseAction, ReleaseName, ReleaseOutcome, TakenFrom, TakenObject};
+use engine::{ApplyMode, Failure, ReleaseAction, ReleaseName, ReleaseOutcome, TakenFrom, TakenObject};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::support::DEADLINE;
 use crate::support::files::write;
 use crate::support::pause::pause;
-use crate::support::release::{NAMESPACE, ReleaseFixture, encoded, record_secret, says, secrets};
+use crate::support::release::{CRD, NAMESPACE, ReleaseFixture, encoded, record_secret, says, secrets};
 
 /// A directory with a script that stands for `helm`, and what it was started with.
 struct Script {
@@ -40,6 +40,14 @@ impl Script {
         write(&path, &text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         Self { dir }
+    }
+
+    /// Has the first `helm template` fail, as where the cluster does not know a kind.
+    fn failing_first(self) -> Self {
+        let text = self.read("helm");
+        let fails = "template) if [ ! -e \"$here/failed\" ]; then touch \"$here/failed\"; echo 'Error: no matches for kind \"Sub\"' >&2; exit 1; fi;";
+        write(&self.path("helm"), &text.replace("template)", fails));
+        self
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -195,6 +203,46 @@ async fn what_was_cut_off_is_cleared_up_before_the_program_is_started() {
     assert_eq!(outcome.unwrap().action, ReleaseAction::Installed);
     assert!(script.read("calls").contains(" --server-side=false "), "{}", script.read("calls"));
     assert_eq!(world.states().await, ["1 deployed"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_that_charts_below_the_chart_bring_are_there_before_the_program_renders() {
+    let crd = CRD.replace("kind: CustomResourceDefinition", "kind: CustomResourceDefinition # of sub");
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("templates/map.yaml", PLAIN),
+        ("charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n"),
+        ("charts/sub/crds/crd.yaml", &*crd),
+    ];
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test";
+    let script = Script::new("v4.1.4", WAITS).failing_first();
+    let world = ReleaseFixture::without_nodes(&files);
+    let helm = script.helm(&world).await;
+    let (outcome, ()) =
+        tokio::join!(upgrade(&world, &helm), upgraded_outside(&world, &script, 1, Status::Deployed));
+    assert_eq!(outcome.unwrap().action, ReleaseAction::Installed);
+    assert!(world.get(path).await.is_some());
+    // Where nothing is missing, it is no reason to try again.
+    let script = Script::new("v4.1.4", "exit 1").failing_first();
+    let failure = upgrade(&world, &script.helm(&world).await).await.unwrap_err();
+    says(&failure, &["no matches for kind \"Sub\""]);
+    assert_eq!(script.calls(), ["template"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_written_by_server_side_apply_by_helm_4_only() {
+    let mut world = ReleaseFixture::without_nodes(&[("templates/map.yaml", PLAIN)]);
+    world.settings.apply = ApplyMode::Server;
+    let script = Script::new("v3.19.0", "exit 1");
+    let failure = upgrade(&world, &script.helm(&world).await).await.unwrap_err();
+    says(&failure, &["`apply: server` of module.yaml needs Helm 4, and", "is of version 3.19"]);
+    let script = Script::new("v4.1.4", WAITS);
+    let helm = script.helm(&world).await;
+    let (outcome, ()) =
+        tokio::join!(upgrade(&world, &helm), upgraded_outside(&world, &script, 1, Status::Deployed));
+    assert_eq!(outcome.unwrap().action, ReleaseAction::Installed);
+    let calls = script.read("calls");
+    assert!(calls.contains(" --server-side=true --force-conflicts "), "{calls}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
