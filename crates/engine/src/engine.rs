@@ -1481,6 +1481,7 @@ impl Engine {
             stale_answers: self.queues.stale_answers(),
             config_map: format!("{}/{}", self.config.namespace, self.config.config_map),
             config_secret: format!("{}/{}", self.config.namespace, self.config.config_secret),
+            extenders: self.configuration.extenders().clone(),
             secrets: self.configuration.config_secrets(),
             election: self.candidate.view(now),
             is_ending: matches!(self.life, Life::Draining | Life::Stopped | Life::Aborted),

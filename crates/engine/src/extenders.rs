@@ -49,7 +49,7 @@ impl Extenders {
     }
 
     /// Returns whether one is asked.
-    pub(crate) fn has(&self, extender: Extender) -> bool {
+    pub fn has(&self, extender: Extender) -> bool {
         self.0.contains(&extender)
     }
 }

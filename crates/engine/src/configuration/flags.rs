@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use strum::VariantArray as _;
+
 use super::Configuration;
 use super::config_map::Flag;
 use super::decision::{Decision, DynamicFlag, Opinion};
@@ -11,7 +13,8 @@ use crate::catalog::{Hook, Module, Script};
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::event::HookOutput;
-use crate::extenders::Extender;
+use crate::extenders::{Extender, Extenders};
+use crate::failure::{Failure, FailureKind};
 use crate::name::Scope;
 use crate::notice::Notice;
 
@@ -49,8 +52,34 @@ impl Configuration {
         }
     }
 
+    /// Returns what those say about a module who are not asked.
+    pub(crate) fn unasked(&self, module: &Module) -> Vec<Opinion> {
+        let unasked = Extender::VARIANTS.iter().filter(|extender| !self.config.extenders.has(**extender));
+        unasked.filter_map(|extender| self.opinion(module, *extender)).collect()
+    }
+
+    /// Returns why a flag in the ConfigMap would not make a module be `on`, if that is so: nobody asks what it says, or somebody else
+    /// counts more.
+    pub(crate) fn flag_refusal(&self, module: &Module, on: bool) -> Option<Failure> {
+        if !self.config.extenders.has(Extender::KubeConfig) {
+            let message = "KubeConfig is not among --applied-module-extenders: the ConfigMap switches nothing on or off";
+            let advice = "add it, or switch the module in values.yaml or by a global hook";
+            return Some(Failure::new(FailureKind::Values, message).advise(advice));
+        }
+        let opinion = self.outvoting(module, on)?;
+        let message = format!(
+            "{opinion}, and counts more than the ConfigMap, as --applied-module-extenders has it: nothing would change"
+        );
+        Some(Failure::new(FailureKind::Values, message).advise("change what that says"))
+    }
+
+    /// Returns who is asked whether modules are on.
+    pub(crate) fn extenders(&self) -> &Extenders {
+        &self.config.extenders
+    }
+
     /// Returns who says something else about a module than `on`, and counts more than the ConfigMap.
-    pub(super) fn outvoting(&self, module: &Module, on: bool) -> Option<Opinion> {
+    fn outvoting(&self, module: &Module, on: bool) -> Option<Opinion> {
         let behind = self.config.extenders.in_order().skip_while(|it| *it != Extender::KubeConfig).skip(1);
         let last = behind.filter_map(|extender| self.opinion(module, extender)).last();
         last.filter(|opinion| opinion.is_yes() != on)

@@ -18,7 +18,6 @@ use crate::config::Config;
 use crate::config_object::{ConfigObject, ConfigText};
 use crate::context::Context;
 use crate::effect::{Basis, Effect, ModuleValues, ValuesInput};
-use crate::extenders::Extender;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{CommandId, ModuleName, RunId, Scope};
 use crate::secrets::Secrets;
@@ -263,7 +262,7 @@ impl Configuration {
     ///
     /// # Errors
     ///
-    /// When nobody asks what they say.
+    /// When nobody asks what they say, or somebody counts more.
     pub(crate) fn save_flag(
         &mut self,
         cx: &mut Context,
@@ -271,16 +270,8 @@ impl Configuration {
         module: &Module,
         on: bool,
     ) -> Result<(), Failure> {
-        if !self.config.extenders.has(Extender::KubeConfig) {
-            let message = "KubeConfig is not among --applied-module-extenders: the ConfigMap switches nothing on or off";
-            return Err(Failure::new(FailureKind::Values, message)
-                .advise("add it, or switch the module in values.yaml or by a global hook"));
-        }
-        if let Some(opinion) = self.outvoting(module, on) {
-            let message = format!(
-                "{opinion}, and counts more than the ConfigMap, as --applied-module-extenders has it: nothing would change"
-            );
-            return Err(Failure::new(FailureKind::Values, message).advise("change what that says"));
+        if let Some(refusal) = self.flag_refusal(module, on) {
+            return Err(refusal);
         }
         let key = format!("{}Enabled", module.key);
         let word = if on { "enabled" } else { "disabled" };

@@ -71,6 +71,11 @@ fn view(
         enabled: module.decision.as_ref().map(|_| module.is_on()),
         why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
         opinions: opinions(module, configuration, now),
+        unasked: {
+            let unasked = configuration.unasked(spec).into_iter();
+            unasked.map(|opinion| opinion_view(opinion, module, configuration, now)).collect()
+        },
+        is_flag_heard: configuration.flag_refusal(spec, true).is_none(),
         config_problem: configuration.module_problem(&spec.key, now),
         has_secret_values: configuration.has_secret_values(&spec.key),
         last_error: module.last_error.clone(),
@@ -102,25 +107,31 @@ fn view(
 /// Returns who says what about a module; before the first discovery that is what flags say.
 fn opinions(module: &ModuleState, configuration: &Configuration, now: Time) -> Vec<OpinionView> {
     let decision = module.decision.clone().unwrap_or_else(|| configuration.flags_of(&module.spec));
+    decision.opinions.into_iter().map(|opinion| opinion_view(opinion, module, configuration, now)).collect()
+}
+
+fn opinion_view(
+    opinion: Opinion,
+    module: &ModuleState,
+    configuration: &Configuration,
+    now: Time,
+) -> OpinionView {
     let flag = configuration.dynamic_flag(&module.spec.key);
-    let view = |opinion: Opinion| {
-        let (source, says, by, reason, since) = match opinion {
-            Opinion::Static { on, file } => (Source::Static, on, file.to_string(), None, None),
-            Opinion::Dynamic { on, hook } => {
-                let (reason, since) = (flag.map(|flag| flag.cause.to_string()), flag.map(|flag| flag.since));
-                (Source::Dynamic, on, hook.to_string(), reason, since)
-            }
-            Opinion::Config { on, object, key } => (Source::Config(object), on, key, None, None),
-            Opinion::Script(verdict) => {
-                let path = module.spec.enabled_script.as_ref().map(|script| script.path.to_string());
-                // It may have said something else since, which the next discovery goes by.
-                let said = module.script.as_ref().filter(|answer| answer.verdict == verdict);
-                let since = said.map(|answer| answer.at);
-                (Source::Script, verdict.enabled, path.unwrap_or_default(), verdict.reason, since)
-            }
-            Opinion::Withdrawn(source) => (Source::Withdrawn, false, source.to_string(), None, None),
-        };
-        OpinionView { source, says, by, reason, ago: since.map(|since| now.since(since)) }
+    let (source, says, by, reason, since) = match opinion {
+        Opinion::Static { on, file } => (Source::Static, on, file.to_string(), None, None),
+        Opinion::Dynamic { on, hook } => {
+            let (reason, since) = (flag.map(|flag| flag.cause.to_string()), flag.map(|flag| flag.since));
+            (Source::Dynamic, on, hook.to_string(), reason, since)
+        }
+        Opinion::Config { on, object, key } => (Source::Config(object), on, key, None, None),
+        Opinion::Script(verdict) => {
+            let path = module.spec.enabled_script.as_ref().map(|script| script.path.to_string());
+            // It may have said something else since, which the next discovery goes by.
+            let said = module.script.as_ref().filter(|answer| answer.verdict == verdict);
+            let since = said.map(|answer| answer.at);
+            (Source::Script, verdict.enabled, path.unwrap_or_default(), verdict.reason, since)
+        }
+        Opinion::Withdrawn(source) => (Source::Withdrawn, false, source.to_string(), None, None),
     };
-    decision.opinions.into_iter().map(view).collect()
+    OpinionView { source, says, by, reason, ago: since.map(|since| now.since(since)) }
 }

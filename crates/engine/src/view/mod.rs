@@ -23,6 +23,7 @@ use std::time::Duration;
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
 use crate::event::{TakenObject, UnwatchedKind};
+use crate::extenders::Extenders;
 use crate::failure::{Failure, FailureKind};
 use crate::memory::ShortMemory;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
@@ -86,6 +87,8 @@ pub struct View {
     pub config_secret: String,
     /// The texts that are shown only to who asks for them: those of that Secret.
     pub secrets: Arc<Secrets<'static>>,
+    /// Who is asked whether modules are on.
+    pub extenders: Extenders,
     /// Who may act; `None` if nothing keeps operators apart.
     pub election: Option<ElectionView>,
     /// Whether the operator is about to end.
@@ -406,6 +409,10 @@ pub struct ModuleView {
     pub why: String,
     /// The same, one by one. Before the first discovery: what is known already.
     pub opinions: Vec<OpinionView>,
+    /// What those say who are not asked.
+    pub unasked: Vec<OpinionView>,
+    /// Whether a flag in the ConfigMap would switch it on.
+    pub is_flag_heard: bool,
     /// What is wrong with its keys of the ConfigMap or of the Secret over it.
     pub config_problem: Option<ConfigProblem>,
     /// Whether values of its section come from the Secret over the ConfigMap.

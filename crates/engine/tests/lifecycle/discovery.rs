@@ -1,6 +1,7 @@
 //! Which modules are on, and why.
 
 use engine::hook::WatchEvent;
+use engine::view::why;
 use engine::{Command, CommandId, Config, Event, Extenders, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
@@ -87,6 +88,49 @@ fn only_the_extenders_that_are_applied_are_asked_in_their_order() {
         );
         let has_config = extenders.is_empty() || extenders.contains("KubeConfig");
         assert_eq!(said.contains("KubeConfig is not among"), !has_config, "{extenders}: {said}");
+    }
+}
+
+#[test]
+fn what_switches_a_module_on_is_advised_only_where_it_does() {
+    let files = files().module(10, "a").off();
+    for (extenders, flag, ways, others) in [
+        ("", "false", &["module enable a"][..], &["not asked", "values.yaml of"][..]),
+        (
+            "Static",
+            "true",
+            &[
+                "set aEnabled: true in values.yaml",
+                "not asked, as --applied-module-extenders has it: ConfigMap ops/addon-operator key aEnabled",
+            ],
+            &["module enable"],
+        ),
+        (
+            "DynamicallyEnabled",
+            "true",
+            &["have a global hook set /aEnabled", "not asked"],
+            &["module enable", "values.yaml of"],
+        ),
+        (
+            "ScriptEnabled",
+            "true",
+            &["names nobody who can switch a module on", "not asked"],
+            &["module enable", "values.yaml of"],
+        ),
+    ] {
+        let config = Config {
+            namespace: "ops".to_owned(),
+            extenders: Extenders::parse(extenders).unwrap(),
+            ..Config::default()
+        };
+        let world = World::with_config(&files, config).configured(&[("aEnabled", flag)]).settled();
+        let why = world.told(|view, format| why::module(view, "a", format).unwrap().text());
+        for way in ways {
+            assert!(why.contains(way), "{extenders}: {way} is not in: {why}");
+        }
+        for other in others {
+            assert!(!why.contains(other), "{extenders}: {other} is in: {why}");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
 use crate::config_object::ConfigObject;
+use crate::extenders::Extender;
 use crate::failure::Failure;
 use crate::notice::TaskType;
 use crate::view::format::{Format, span, times, why_queue, why_source};
@@ -23,7 +24,11 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
         about: "module",
         name: name.to_owned(),
         state: "unknown",
-        chain: module.opinions.iter().map(|opinion| link(view, opinion, format)).collect(),
+        chain: {
+            let unasked = module.unasked.iter().map(|opinion| unasked(link(view, opinion, format)));
+            let asked = module.opinions.iter().map(|opinion| link(view, opinion, format));
+            unasked.chain(asked).collect()
+        },
         ..Answer::default()
     };
     // Nothing that a module does waits for its tests.
@@ -55,6 +60,41 @@ fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
     };
     let at = opinion.ago.map(|ago| ((format.at)(ago), ago.as_secs_f64()));
     Link { what, says: Some(opinion.says), reason, at }
+}
+
+/// Returns what somebody says who is not asked.
+fn unasked(link: Link) -> Link {
+    let what = format!("not asked, as --applied-module-extenders has it: {}", link.what);
+    Link { what, ..link }
+}
+
+/// Returns what switches a module on that is off, the simplest first.
+fn switches(view: &View, module: &ModuleView) -> Vec<String> {
+    let (name, key) = (&module.name, &module.key);
+    let asked = |extender| view.extenders.has(extender);
+    let mut ways = Vec::new();
+    if module.is_flag_heard {
+        ways.push(format!(
+            "`addon-operator module enable {name}` writes {key}Enabled: \"true\" into ConfigMap {}",
+            view.config_map
+        ));
+    }
+    if asked(Extender::Static) {
+        ways.push(format!("set {key}Enabled: true in values.yaml of the modules directory"));
+    }
+    if ways.is_empty() && asked(Extender::DynamicallyEnabled) {
+        ways.push(format!("have a global hook set /{key}Enabled, as --applied-module-extenders has it"));
+    }
+    if ways.is_empty() {
+        ways.push(
+            "--applied-module-extenders names nobody who can switch a module on: add Static, DynamicallyEnabled or KubeConfig"
+                .to_owned(),
+        );
+    }
+    if let Some(second) = ways.get_mut(1) {
+        second.insert_str(0, "or ");
+    }
+    ways
 }
 
 /// Returns the tasks that are about the module, with their queue and their place in it.
@@ -135,28 +175,24 @@ fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer
     } else {
         format!("module {name} is off")
     };
-    let enable = format!(
-        "`addon-operator module enable {name}` writes {}Enabled: \"true\" into ConfigMap {}",
-        module.key, view.config_map
-    );
+    let mut switches = switches(view, module);
     let Some(last) = module.opinions.last() else {
         answer.verdict = format!("{begin}: nothing enables it");
-        answer.advice.push(enable);
-        answer
-            .advice
-            .push(format!("or set {}Enabled: true in values.yaml of the modules directory", module.key));
+        answer.advice.extend(switches);
         return;
     };
+    let enable = switches.drain(..).next().filter(|_| module.is_flag_heard);
     let at = last.ago.map(|ago| format!(" at {} ({} ago)", (format.at)(ago), span(ago))).unwrap_or_default();
     match last.source {
         Source::Static => {
             answer.verdict = format!("{begin}: {} says so, and nothing after it says otherwise", last.by);
-            answer.advice.push(enable);
+            let set = || format!("set {}Enabled: true in {}", module.key, last.by);
+            answer.advice.push(enable.unwrap_or_else(set));
         }
         Source::Dynamic => {
             answer.verdict = format!("{begin}: global hook {} said so{at}", last.by);
             answer.advice.push(format!("look at what the hook {} decides by", last.by));
-            answer.advice.push(format!("{enable}, which has more weight than a hook"));
+            answer.advice.extend(enable.map(|enable| format!("{enable}, which has more weight than a hook")));
         }
         Source::Config(object) => {
             answer.verdict = format!("{begin}: key {} of {} says so", last.by, view.place(object));
