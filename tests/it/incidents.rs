@@ -658,7 +658,7 @@ async fn the_api_server_is_away() {
 
     Needs attention:
       ! module web fails for 12 s, in queue main nothing waits behind it: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
-          do: look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself; more: `addon-operator why module web`
+          do: look whether the API server answers and what it refuses; it is tried again by itself; more: `addon-operator why module web`
       ! watch of Pod is broken for 12 s, hooks web/hooks/a.sh (pods) see no changes: watch of pods: connection refused
           do: look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself
 
@@ -674,7 +674,7 @@ async fn the_api_server_is_away() {
       task:     t6 ModuleRun is the first in queue main, failed 3 times, tried again in 2.5 s
 
     What to do:
-      - look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself
+      - look whether the API server answers and what it refuses; it is tried again by itself
       - `addon-operator module run web` tries it at once
       - look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself
 
@@ -691,7 +691,7 @@ async fn the_api_server_is_away() {
       tried again in:  2.5 s
 
     What to do:
-      - look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself
+      - look whether the API server answers and what it refuses; it is tried again by itself
       - `addon-operator module run web` tries it at once
 
     ── /queue
@@ -706,7 +706,7 @@ async fn the_api_server_is_away() {
     - 'main' queue: 1 task.
     - total 1 task to handle.
     ! module web fails for 12 s, in queue main nothing waits behind it: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
-      do: look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself; more: `addon-operator why module web`
+      do: look whether the API server answers and what it refuses; it is tried again by itself; more: `addon-operator why module web`
     ! watch of Pod is broken for 12 s, hooks web/hooks/a.sh (pods) see no changes: watch of pods: connection refused
       do: look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself
 
@@ -714,7 +714,7 @@ async fn the_api_server_is_away() {
     addon-operator
     Ready: all that was asked for is done. The last converge (1) ended 14 s ago. Up for 14 s.
     Needs a look (2)
-    module web fails for 12 s, in queue main nothing waits behind it: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s — What to do: look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself; more: addon-operator why module web
+    module web fails for 12 s, in queue main nothing waits behind it: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s — What to do: look whether the API server answers and what it refuses; it is tried again by itself; more: addon-operator why module web
     watch of Pod is broken for 12 s, hooks web/hooks/a.sh (pods) see no changes: watch of pods: connection refused — What to do: look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself
     Modules
     2 on, 0 off, in the order in which they run
@@ -745,8 +745,8 @@ async fn the_api_server_is_away() {
 
     ── log (the last lines)
     WARN  module web is failed module=web module.state=failed reason="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s"
-    ERROR ModuleRun web failed; tried again in 5 s cause="release web drifted: ops/ConfigMap/web is gone → module web" error="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s (look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself)" module=web queue=main seconds=0.0 task.flow=end task.id=t6 task_type=ModuleRun
-    ERROR ModuleRun web failed; tried again in 5 s cause="release web drifted: ops/ConfigMap/web is gone → module web" error="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s (look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself)" module=web queue=main seconds=0.0 task.flow=end task.id=t6 task_type=ModuleRun
+    ERROR ModuleRun web failed; tried again in 5 s cause="release web drifted: ops/ConfigMap/web is gone → module web" error="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s (look whether the API server answers and what it refuses; it is tried again by itself)" module=web queue=main seconds=0.0 task.flow=end task.id=t6 task_type=ModuleRun
+    ERROR ModuleRun web failed; tried again in 5 s cause="release web drifted: ops/ConfigMap/web is gone → module web" error="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s (look whether the API server answers and what it refuses; it is tried again by itself)" module=web queue=main seconds=0.0 task.flow=end task.id=t6 task_type=ModuleRun
 
     ── metrics
     addon_operator_kubernetes_client_watch_errors_total{error_type="fail"} 1

@@ -63,7 +63,7 @@ impl Configuration {
         let below = below.filter(|below| Some(below) != plain.as_deref());
         let below = below.map(|below| (ConfigObject::ConfigMap, Arc::new(below)));
         let above = (above != **secret).then(|| (ConfigObject::Secret, Arc::new(above)));
-        below.into_iter().chain(above).collect()
+        above.into_iter().chain(below).collect()
     }
 
     /// Judges what a hook wrote and begins to carry it out.
@@ -241,7 +241,7 @@ fn note_done(failure: &mut Failure, patched: bool, saved: bool) {
         failure.chain.push("its changes of objects were carried out before".to_owned());
     }
     if saved {
-        failure.chain.push("its change of the configuration was written before".to_owned());
+        failure.chain.push("another part of its change of the configuration was written before".to_owned());
     }
 }
 

@@ -76,7 +76,7 @@ fn a_change_of_both_objects_is_written_one_after_the_other() {
     let value = json!({"db": {"password": "hunter33", "user": "u"}, "size": 3});
     let (world, trace) = writing(&[("web", "size: 1")], &over, "/web", &value);
     let both =
-        ["web #4 \"size: 3\\n\"", "web in the Secret #5 \"db:\\n    password: hunter33\\n    user: u\\n\""];
+        ["web in the Secret #4 \"db:\\n    password: hunter33\\n    user: u\\n\"", "web #5 \"size: 3\\n\""];
     assert_eq!(saves(&trace), both);
     assert_eq!(values(&world), value);
 }
@@ -95,6 +95,22 @@ fn a_failed_second_write_is_tried_again_with_the_hook() {
     let secrets = saves(&trace).into_iter().filter(|save| save.contains("in the Secret")).count();
     assert_eq!((saves(&trace).len(), secrets), (4, 2), "{trace}");
     assert_eq!(values(&world), json!({"password": "hunter33", "size": 2}));
+}
+
+#[test]
+fn a_secret_that_takes_no_change_leaves_the_config_map_as_it_is() {
+    let mut world = World::new(&web())
+        .configured_with(&[("web", "size: 1")], Some(&[("web", "password: hunter22")]))
+        .settled()
+        .saving(Err("Secret \"addon-operator\" is invalid: data: Forbidden: field is immutable when `immutable` is set"))
+        .hook("web/tick.sh", Ok(configures("/web", &json!({"password": "hunter33", "size": 2}))));
+    world.send_in(100, cron("* * * * *"));
+    let trace = world.run_for(2_000);
+    let written = saves(&trace);
+    assert!(written.len() == 1 && written[0].starts_with("web in the Secret "), "{trace}");
+    assert_eq!(values(&world), json!({"password": "hunter22", "size": 1}));
+    let why = world.told(|view, format| engine::view::why::module(view, "web", format).unwrap().text());
+    assert!(!why.contains("RBAC") && !why.contains("was written before"), "{why}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
         FailureKind::Cancelled => "nothing: it was ended with the operator, and runs again by itself".to_owned(),
         FailureKind::Bug => "report this together with the log of the last minute".to_owned(),
         FailureKind::Cluster => {
-            "look whether the API server answers and whether the operator may do this (RBAC)"
+            "look whether the API server answers and what it refuses"
                 .to_owned()
         }
         FailureKind::Conflict => {
