@@ -74,10 +74,10 @@ fn ignore_rule(value: &Value, place: &str) -> Result<IgnoreRule, String> {
     }
     let pointer = |(index, path): (usize, &Value)| {
         let pointer =
-            path.as_str().filter(|path| path.starts_with('/') && path.len() > 1 && path.len() <= MAX_TEXT);
+            path.as_str().filter(|path| is_pointer(path) && path.len() > 1 && path.len() <= MAX_TEXT);
         let pointer = pointer.map(Arc::from);
         pointer.ok_or_else(|| {
-            format!("{place}.paths[{index}]: should be a JSON pointer, such as /spec/replicas")
+            format!("{place}.paths[{index}]: should be a JSON pointer, such as /spec/replicas (~1 is a slash in a name, ~0 a tilde)")
         })
     };
     Ok(IgnoreRule {
@@ -85,6 +85,11 @@ fn ignore_rule(value: &Value, place: &str) -> Result<IgnoreRule, String> {
         name: text("name").transpose()?.map(Into::into),
         paths: paths.iter().enumerate().map(pointer).collect::<Result<_, _>>()?,
     })
+}
+
+/// Returns whether a text is a JSON pointer that is not empty: behind each `~` there is a 0 or a 1.
+fn is_pointer(text: &str) -> bool {
+    text.starts_with('/') && text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']))
 }
 
 #[cfg(test)]
@@ -124,6 +129,11 @@ mod tests {
             ("{ignore: [{paths: [/a]}]}", "drift.ignore[0].kind: should be a kind"),
             ("{ignore: [{kind: A}]}", "drift.ignore[0].paths: should be a list of JSON pointers"),
             ("{ignore: [{kind: A, paths: [a]}]}", "drift.ignore[0].paths[0]: should be a JSON pointer"),
+            (
+                "{ignore: [{kind: A, paths: [/a~1b, /a~2b]}]}",
+                "drift.ignore[0].paths[1]: should be a JSON pointer",
+            ),
+            ("{ignore: [{kind: A, paths: [/a~]}]}", "drift.ignore[0].paths[0]: should be a JSON pointer"),
             ("{ignore: [{kind: A, name: 3, paths: [/a]}]}", "drift.ignore[0].name: should be a text"),
         ] {
             let error = read(text).unwrap_err();
