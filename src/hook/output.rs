@@ -131,6 +131,10 @@ fn read_patch(text: &str) -> Result<Vec<Map<String, Value>>, String> {
 
 fn wrong(what: &str, error: &dyn std::error::Error) -> Failure {
     let mut failure = Failure::of(FailureKind::HookOutput, error);
+    // Where little room is, what is said twice takes the place of the reason.
+    if failure.message.starts_with(what) {
+        return failure;
+    }
     let cause = std::mem::replace(&mut failure.message, what.to_owned());
     failure.chain.insert(0, cause);
     failure
@@ -250,6 +254,7 @@ mod tests {
             fs::write(path, "{\"broken\":").unwrap();
             let message = refused(&outputs);
             assert!(message.starts_with(expected), "{message}");
+            assert_eq!(message.matches(expected).count(), 1, "{message}");
             fs::write(path, text).unwrap();
         }
     }
