@@ -425,7 +425,7 @@ impl Telemetry {
             None => log!(info, format!("{title} done in {seconds:.3} s"), ""),
             Some(failure) if allowed => {
                 let explained = explained(failure, Some(task), true);
-                log!(info, format!("{title} failed, but is allowed to fail"), explained);
+                log!(info, format!("{title} failed and is passed over: its queue goes on"), explained);
             }
             Some(failure) => {
                 let next = retry.map_or_else(
