@@ -147,7 +147,12 @@ impl Modules {
                 way => help(format!("{}: none of a circle can run first", way.join(", "))),
             };
         }
-        let Some(other) = self.states.get(&name) else { return help("which does not exist".to_owned()) };
+        let Some(other) = self.states.get(&name) else {
+            let is_named = |bare: &ModuleName| self.states.contains_key(bare);
+            let bare = without_number(name.as_str()).map(ModuleName::from).filter(is_named);
+            let hint = bare.map(|bare| format!("; the name of the module is {bare}")).unwrap_or_default();
+            return help(format!("which does not exist{hint}"));
+        };
         if other.phase == Phase::Orphaned {
             return help("whose directory is gone".to_owned());
         }
@@ -201,6 +206,12 @@ impl Modules {
         self.waits.circles = circles(graph);
         self.waits.is_changed = true;
     }
+}
+
+/// Returns the name of a module in that of its directory, which begins with an order number.
+fn without_number(name: &str) -> Option<&str> {
+    let rest = name.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.strip_prefix('-').filter(|_| rest.len() < name.len())
 }
 
 /// Returns the shortest way from each name back to itself, for those that have one. It ends with the name.

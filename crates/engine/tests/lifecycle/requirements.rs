@@ -69,6 +69,14 @@ fn a_module_waits_for_one_behind_it_holds_back_nobody_and_runs_by_itself() {
 }
 
 #[test]
+fn the_name_of_a_directory_in_the_place_of_a_module_is_told_with_the_name() {
+    let mut world = World::new(&files().module(10, "db").module(30, "app").requires(&["10-db"]));
+    world.run();
+    let why = why_app(&world);
+    assert!(why.contains("module 10-db, which does not exist; the name of the module is db"), "{why}");
+}
+
+#[test]
 fn a_module_that_is_missing_is_told_of_and_the_other_one_runs_when_it_comes() {
     let mut world = World::new(&files().module(10, "app").requires(&["db"]).module(30, "web"));
     let trace = world.run();
