@@ -158,6 +158,10 @@ fn translated(hook: Value, kind: HookKind) -> Result<(String, Map<String, Value>
         ("beforeDeleteHelm", "beforeDeleteHelm"),
         ("afterDeleteHelm", "afterDeleteHelm"),
     ] {
+        // A program has one configuration for both kinds, and what is no part of the other is ignored.
+        if global && to.ends_with("DeleteHelm") {
+            continue;
+        }
         config.extend(present(&hook, key).map(|order| (to.to_owned(), order)));
     }
     if let Some(Value::Object(settings)) = present(&hook, "settings") {
@@ -289,6 +293,16 @@ mod tests {
         assert_eq!(first.include_snapshots_from, ["pods", "nodes"]);
         assert_eq!((first.group.as_deref(), second.queue.as_str()), (Some("main"), "side"));
         assert!(hooks[1].schedules[0].allow_failure);
+    }
+
+    #[test]
+    fn what_only_modules_have_is_ignored_in_a_global_hook() {
+        let text =
+            r#"[{"metadata": {"name": "a"}, "beforeHelm": 3, "beforeDeleteHelm": 1, "afterDeleteHelm": 2}]"#;
+        let global = parse(HookKind::Global, text).unwrap().remove(0);
+        assert_eq!(global.order(Lifecycle::BeforeAll).unwrap().0, 3);
+        let of_module = parse(HookKind::Module, text).unwrap().remove(0);
+        assert_eq!(of_module.order(Lifecycle::AfterDeleteHelm).unwrap().0, 2);
     }
 
     #[test]
