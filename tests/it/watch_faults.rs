@@ -9,13 +9,15 @@ use addon_operator::driver;
 use addon_operator::kube::ConfigSource;
 use apiserver::{ApiServer, FaultPlan};
 use engine::ConfigObject;
+use engine::hook::selection::Selection;
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
 use tower::{Layer as _, Service as _};
 
-use crate::support::watching::{Fixture, config_maps, labelled, noting};
+use crate::support::server::crd;
+use crate::support::watching::{Fixture, Seen, config_maps, labelled, noting};
 
 const LISTS: &str = "/api/v1/configmaps?limit=*";
 const WATCHES: &str = "/api/v1/configmaps?*watch=true*";
@@ -58,6 +60,48 @@ async fn slip_02_what_the_api_server_refuses_is_asked_for_ever_more_seldom_and_c
         world.until("the object", |seen| is_seen(seen[&monitor].keys())).await;
         world.until("the end of the trouble", |seen| !seen[&monitor].is_broken).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slip_01_a_monitor_that_joins_a_watch_of_a_missing_kind_is_told_so_at_once() {
+    let mut world = Fixture::new();
+    let things =
+        Selection { api_version: "example.com/v1".into(), kind: "Thing".into(), ..Selection::default() };
+    let first = world.start(1, things.clone(), None);
+    let is_told = |seen: &Seen| seen.kinds == ["no example.com/v1/Thing"];
+    world.until("the missing kind", |seen| is_told(&seen[&first])).await;
+    for (late, nth) in [(2, 1), (3, 40)] {
+        // The kind was looked for a few times, and each time it was missing.
+        world.during(Duration::from_secs(nth)).await;
+        let begun = tokio::time::Instant::now();
+        let late = world.start(late, things.clone(), Some(".spec"));
+        world.until("what the first one was told", |seen| is_told(&seen[&late])).await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+    world.during(Duration::from_mins(5)).await;
+    assert!(world.seen.values().all(is_told), "nobody is told twice");
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    world.ok(Method::POST, crds, &crd()).await;
+    world.until("all lists", |seen| seen.values().all(|seen| seen.listed && seen.kinds.len() == 2)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn slip_01_a_monitor_that_joins_a_watch_that_is_refused_is_told_so_at_once() {
+    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+    let mut world = Fixture::with(|server| noting(server, &paths));
+    world.server.faults().add(FaultPlan::on(Method::GET, LISTS).times(u64::MAX).fail(403));
+    let first = world.start(1, config_maps(), None);
+    world.until("the refusal", |seen| seen[&first].is_forbidden).await;
+    world.during(Duration::from_mins(5)).await;
+    let (told, asked) = (world.seen[&first].failures.len(), paths.lock().unwrap().len());
+    let begun = tokio::time::Instant::now();
+    let late = world.start(2, config_maps(), Some(".data"));
+    world.until("the refusal", |seen| seen[&late].is_forbidden).await;
+    // The API server is not asked more often for it.
+    assert_eq!((begun.elapsed(), paths.lock().unwrap().len()), (Duration::ZERO, asked));
+    assert_eq!(world.seen[&first].failures.len(), told);
+    world.server.faults().clear();
+    world.until("both lists", |seen| seen.values().all(|seen| seen.listed)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -267,7 +267,7 @@ fn is_forbidden(extra: Extra, purpose: Purpose, path: &str, selector: &str) -> b
         }
         Extra::UnwatchedItems => purpose == Purpose::Watch && path == ITEMS_PATH,
         Extra::ForbiddenKeys => matches!(purpose, Purpose::List | Purpose::Watch) && path == KEYS,
-        Extra::Nothing | Extra::ChartHook | Extra::Edits => false,
+        Extra::Nothing | Extra::ChartHook | Extra::Edits | Extra::LateWatch => false,
     }
 }
 

@@ -319,7 +319,7 @@ fn forbidden_watch(run: &Run) -> Option<(&'static str, &'static str)> {
         Extra::UnwatchedItems => (run.intent.web_enabled || Scenario::of(run.seed).kinds == Kinds::Awaited)
             .then_some(("ConfigMap", "(items)")),
         Extra::ForbiddenKeys => Some(("Secret", "keys.sh")),
-        Extra::Nothing | Extra::ChartHook | Extra::Edits | Extra::NamespaceOnly => None,
+        Extra::Nothing | Extra::ChartHook | Extra::Edits | Extra::NamespaceOnly | Extra::LateWatch => None,
     }
 }
 
@@ -451,6 +451,9 @@ fn modules(run: &Run) -> Vec<(&'static str, bool)> {
     let mut modules = vec![("web", run.intent.web_enabled), ("db", run.intent.db_enabled)];
     if Scenario::of(run.seed).kinds == Kinds::Brought {
         modules.push(("gadgets", true));
+        if Scenario::of(run.seed).extra == Extra::LateWatch {
+            modules.extend([("viewer", true), ("kinds", true)]);
+        }
     }
     modules
 }

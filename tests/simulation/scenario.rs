@@ -41,11 +41,14 @@ pub(crate) enum Extra {
     UnwatchedItems,
     /// A global hook has a binding on Secrets that may never be listed nor watched, and another one, both in `main`.
     ForbiddenKeys,
+    /// A module watches the kind that another one brings behind it, as the global hook does but with a filter. Its watch is
+    /// opened when the kind is known to be missing. Without such a kind there is nothing.
+    LateWatch,
 }
 
-/// What is drawn for a run: half of them have nothing else.
+/// What is drawn for a run: almost half of them have nothing else.
 const EXTRAS: [Extra; 12] = [
-    Extra::Nothing,
+    Extra::LateWatch,
     Extra::Nothing,
     Extra::Nothing,
     Extra::Nothing,
@@ -75,7 +78,7 @@ impl Extra {
             Self::UnwatchedConfig => Some(CONFIG_PATH),
             Self::UnwatchedItems => Some(ITEMS_PATH),
             Self::ForbiddenKeys => Some(KEYS),
-            Self::Nothing | Self::ChartHook | Self::Edits | Self::NamespaceOnly => None,
+            Self::Nothing | Self::ChartHook | Self::Edits | Self::NamespaceOnly | Self::LateWatch => None,
         }
     }
 }
@@ -105,6 +108,9 @@ const TICK: &str =
 
 /// Sees what a module brings, before all modules.
 const GADGETS: &str = r#"{"configVersion":"v1","beforeAll":2,"kubernetes":[{"name":"gadgets","apiVersion":"example.com/v1","kind":"Gadget","includeSnapshotsFrom":["gadgets"]}]}"#;
+
+/// Sees the same, filtered, before its module is installed.
+const VIEWED: &str = r#"{"configVersion":"v1","beforeHelm":1,"kubernetes":[{"name":"gadgets","apiVersion":"example.com/v1","kind":"Gadget","jqFilter":".spec.text","includeSnapshotsFrom":["gadgets"]}]}"#;
 
 /// Has a binding on a kind that may be missing, behind one on a kind that is not.
 const PAIR: &str = r#"{"configVersion":"v1","kubernetes":[{"name":"items","apiVersion":"v1","kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["work"]}},"labelSelector":{"matchLabels":{"item":"yes"}}},{"name":"things","apiVersion":"example.com/v1","kind":"Thing","includeSnapshotsFrom":["things"]}]}"#;
@@ -161,7 +167,7 @@ fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
     let files = [
         (
             "modules/values.yaml",
-            "webEnabled: true\ndbEnabled: true\ngadgetsEnabled: true\nweb: {text: first, password: none, internal: {items: 0}}\ndb: {text: first, internal: {token: none}}\n",
+            "webEnabled: true\ndbEnabled: true\ngadgetsEnabled: true\nviewerEnabled: true\nkindsEnabled: true\nweb: {text: first, password: none, internal: {items: 0}}\ndb: {text: first, internal: {token: none}}\n",
         ),
         ("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n"),
         (
@@ -195,13 +201,32 @@ fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
         Extra::ChartHook => write(dir, "modules/020-db/templates/job.yaml", JOB),
         Extra::Edits => write(dir, "modules/020-db/module.yaml", "drift: enforce\n"),
         Extra::ForbiddenKeys => write(dir, "global-hooks/keys.sh", &hook(OF_KEYS)),
-        Extra::Nothing | Extra::NamespaceOnly | Extra::UnwatchedConfig | Extra::UnwatchedItems => {}
+        Extra::LateWatch if kinds == Kinds::Brought => {
+            write(dir, "modules/025-viewer/Chart.yaml", "name: viewer\nversion: 0.1.0\n");
+            write(
+                dir,
+                "modules/025-viewer/templates/map.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: viewer}\n",
+            );
+            write(dir, "modules/025-viewer/hooks/viewed.sh", &hook(VIEWED));
+            write(dir, "modules/028-kinds/Chart.yaml", "name: kinds\nversion: 0.1.0\n");
+        }
+        Extra::Nothing
+        | Extra::NamespaceOnly
+        | Extra::UnwatchedConfig
+        | Extra::UnwatchedItems
+        | Extra::LateWatch => {}
     }
     match kinds {
         Kinds::Known => {}
         Kinds::Brought => {
             write(dir, "modules/030-gadgets/Chart.yaml", "name: gadgets\nversion: 0.1.0\n");
-            write(dir, "modules/030-gadgets/crds/gadget.yaml", &definition("Gadget").to_string());
+            // What is in `crds` is there before all modules run.
+            let crd = match extra {
+                Extra::LateWatch => "modules/028-kinds/templates/gadget.yaml",
+                _ => "modules/030-gadgets/crds/gadget.yaml",
+            };
+            write(dir, crd, &definition("Gadget").to_string());
             write(
                 dir,
                 "modules/030-gadgets/templates/gadget.yaml",
@@ -216,8 +241,8 @@ fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
 impl Scenario {
     /// Returns the scenario of a seed, which is loaded when it is first asked for.
     pub(crate) fn of(seed: Seed) -> &'static Self {
-        static ALL: [[[OnceLock<Scenario>; 2]; 3]; 7] =
-            [const { [const { [const { OnceLock::new() }; 2] }; 3] }; 7];
+        static ALL: [[[OnceLock<Scenario>; 2]; 3]; 8] =
+            [const { [const { [const { OnceLock::new() }; 2] }; 3] }; 8];
         let kinds = seed.pick(
             "kinds",
             0,

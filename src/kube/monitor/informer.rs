@@ -1,7 +1,9 @@
 //! Informers: each lists the objects of one selection, follows them, and begins again after any break.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::Duration;
 
 use engine::hook::selection::{Namespaces, Selection};
@@ -69,6 +71,22 @@ pub(super) struct State {
     pub(super) crds: Option<watch::Receiver<Crds>>,
     /// How often the kind was looked for since it is missing; `None` when it is there.
     missing: Option<u32>,
+    /// Why there are no lists; `None` when there are, or when nobody was told.
+    obstacle: Option<Obstacle>,
+}
+
+/// Why an informer has no lists for its monitors, and who was told.
+struct Obstacle {
+    what: Lack,
+    told: BTreeSet<MonitorId>,
+}
+
+/// What keeps an informer from listing.
+enum Lack {
+    /// The kind is not there.
+    Kind(String),
+    /// The last attempt failed.
+    Failed(Failure),
 }
 
 impl Informer {
@@ -92,23 +110,56 @@ impl Informer {
                 RoundEnd::Misfit(reason) => {
                     let failure = Failure::new(FailureKind::HookOutput, reason)
                         .advise("correct the configuration that the hook prints");
-                    self.report(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
+                    state.obstacle = Some(self.obstacle(Lack::Failed(failure)).await);
                     state.attempts.fail();
                 }
                 RoundEnd::Expired => {
                     state.attempts.fail();
                     // That happens. That a list does not help is news.
                     if state.attempts.failures() > 1 {
-                        self.report_failure(&WatchError::Expired, &mut state).await;
+                        let error = WatchError::Expired;
+                        self.report_unlisted(error.kind(), &error.to_string(), &mut state).await;
                     }
                 }
                 RoundEnd::Failed(kind, error) => {
                     state.attempts.fail();
-                    self.report_failed(kind, &error, &mut state).await;
+                    self.report_unlisted(kind, &error, &mut state).await;
                 }
             }
-            state.attempts.ready().await;
+            let State { attempts, obstacle, .. } = &mut state;
+            self.wait(obstacle, attempts.ready()).await;
         }
+    }
+
+    /// Waits, and tells monitors that join meanwhile what all others were told: until the wait is over nothing else is.
+    async fn wait<T>(&mut self, obstacle: &mut Option<Obstacle>, until: impl Future<Output = T>) -> T {
+        let mut until = pin!(until);
+        loop {
+            tokio::select! {
+                over = &mut until => return over,
+                Ok(()) = self.subscribers.changed() => {
+                    if let Some(obstacle) = obstacle {
+                        self.tell(obstacle).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells all monitors what keeps them from being listed for.
+    async fn obstacle(&self, what: Lack) -> Obstacle {
+        let mut obstacle = Obstacle { what, told: BTreeSet::new() };
+        self.tell(&mut obstacle).await;
+        obstacle
+    }
+
+    /// Tells those who do not know it yet.
+    async fn tell(&self, obstacle: &mut Obstacle) {
+        let monitors: BTreeSet<MonitorId> = self.subscribers.borrow().keys().copied().collect();
+        for monitor in monitors.difference(&obstacle.told) {
+            self.inbox.event(obstacle.what.event(*monitor)).await;
+        }
+        obstacle.told = monitors;
     }
 
     fn new_state(&self) -> State {
@@ -121,22 +172,25 @@ impl Informer {
             namespaces: LabelledNamespaces::new(&self.requests, &self.selection.namespaces, report),
             crds: None,
             missing: None,
+            obstacle: None,
         }
     }
 
     /// Waits until it is worth to look for the kind again.
     async fn wait_for_kind(&mut self, state: &mut State) {
         let mut crds = state.crds.take().unwrap_or_else(|| self.discovery.crd_changes());
-        if state.missing.is_none() {
-            let kind = kind_name(&self.selection);
-            self.report(|monitor| Event::KindVanished { monitor, kind: kind.clone() }).await;
+        match &mut state.obstacle {
+            Some(known @ Obstacle { what: Lack::Kind(_), .. }) => self.tell(known).await,
+            obstacle => *obstacle = Some(self.obstacle(Lack::Kind(kind_name(&self.selection))).await),
         }
-        let looks = state.missing.insert(state.missing.unwrap_or(0).saturating_add(1));
+        let looks = state.missing.unwrap_or(0).saturating_add(1);
         // A kind of another API server that joins this one has no CRD.
-        match tokio::time::timeout(LOOK_AGAIN.after(*looks), crds.changed()).await {
-            // A CRD is reported a moment before its kind is served: the kind is looked for often again.
-            Ok(_) => *looks = 0,
-            Err(_) => self.discovery.refresh(),
+        let changed = tokio::time::timeout(LOOK_AGAIN.after(looks), crds.changed());
+        let is_changed = self.wait(&mut state.obstacle, changed).await.is_ok();
+        // A CRD is reported a moment before its kind is served: the kind is looked for often again.
+        state.missing = Some(if is_changed { 0 } else { looks });
+        if !is_changed {
+            self.discovery.refresh();
         }
         state.crds = Some(crds);
     }
@@ -160,6 +214,7 @@ impl Informer {
             Ok(listed) => listed,
             Err(error) => return error.into(),
         };
+        state.obstacle = None;
         if state.missing.take().is_some() {
             self.report(|monitor| Event::KindAppeared { monitor }).await;
         }
@@ -211,14 +266,34 @@ impl Informer {
     /// Does the same for any error.
     pub(super) async fn report_failed(&self, kind: FailureKind, error: &str, state: &mut State) {
         state.condition.report();
-        let failure = Failure::new(kind, format!("watch of {}: {error}", self.name));
+        let failure = self.failure(kind, error);
         self.report(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
+    }
+
+    /// Reports it to those as well that join until there are lists again.
+    async fn report_unlisted(&self, kind: FailureKind, error: &str, state: &mut State) {
+        state.condition.report();
+        state.obstacle = Some(self.obstacle(Lack::Failed(self.failure(kind, error))).await);
+    }
+
+    fn failure(&self, kind: FailureKind, error: &str) -> Failure {
+        Failure::new(kind, format!("watch of {}: {error}", self.name))
     }
 
     pub(super) async fn report(&self, event: impl Fn(MonitorId) -> Event) {
         let monitors: Vec<MonitorId> = self.subscribers.borrow().keys().copied().collect();
         for monitor in monitors {
             self.inbox.event(event(monitor)).await;
+        }
+    }
+}
+
+impl Lack {
+    /// Returns how a monitor is told.
+    fn event(&self, monitor: MonitorId) -> Event {
+        match self {
+            Self::Kind(kind) => Event::KindVanished { monitor, kind: kind.clone() },
+            Self::Failed(failure) => Event::WatchFailed { monitor, failure: failure.clone() },
         }
     }
 }

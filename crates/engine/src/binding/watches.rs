@@ -9,7 +9,7 @@ use super::watch_health::{Restored, WatchHealth};
 use crate::catalog::Hook;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::snapshot::{Change, Item, Key, Snapshot};
-use crate::hook::{KubernetesBinding, MonitorSpec};
+use crate::hook::{KubernetesBinding, MonitorSpec, Selection};
 use crate::name::{BindingKey, HookId, MonitorId, Scope};
 use crate::queue::Reason;
 use crate::time::Time;
@@ -112,6 +112,7 @@ impl Watches {
             return None;
         }
         let known = self.by_spec.get(&spec).copied();
+        let refused_since = self.refused_since(&spec.selection);
         let id = known.unwrap_or_else(|| self.next_id());
         let monitor = self.monitors.entry(id).or_insert_with(|| {
             self.by_spec.insert(spec.clone(), id);
@@ -123,7 +124,7 @@ impl Watches {
                 listed: false,
                 missing_kind: None,
                 missing_since: None,
-                refused_since: None,
+                refused_since,
                 is_refused: false,
                 health: WatchHealth::default(),
                 filter: WatchHealth::default(),
@@ -154,6 +155,14 @@ impl Watches {
             }
         }
         idle
+    }
+
+    /// Returns since when a right is missing for the lists of watches of the same objects: a new one misses it for as long.
+    fn refused_since(&self, selection: &Selection) -> Option<Time> {
+        let first = MonitorSpec { selection: selection.clone(), jq_filter: None, keep_objects: false };
+        let same = self.by_spec.range(first..).take_while(|(spec, _)| spec.selection == *selection);
+        let unlisted = same.filter_map(|(_, id)| self.monitors.get(id)).filter(|monitor| !monitor.listed);
+        unlisted.filter_map(|monitor| monitor.refused_since).min()
     }
 
     /// Returns the binding, if it is on.

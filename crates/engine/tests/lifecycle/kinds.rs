@@ -174,6 +174,25 @@ fn slip_01_a_right_that_comes_a_moment_after_the_operator_is_waited_for() {
 }
 
 #[test]
+fn slip_01_a_right_that_others_wait_for_in_vain_is_not_waited_for_once_more() {
+    let files = files()
+        .global_hook(
+            "g.sh",
+            "kubernetes: [{name: things, kind: Thing, queue: side, waitForSynchronization: false}]",
+        )
+        .global_hook("slow.sh", "kubernetes: [{name: pods, kind: Pod}]")
+        .module(10, "late")
+        .hook("l.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing, jqFilter: .spec}]}")
+        .module(20, "web");
+    let mut world = World::new(&files).without_right("Thing").takes("global/slow.sh", 20_000);
+    let trace = world.run_until(21_000);
+    assert!(trace.contains("upgrade web"), "its right is missing for 20 s already: {trace}");
+    world.kind_appears("Thing");
+    world.run();
+    assert_at_rest(&world);
+}
+
+#[test]
 fn slip_01_what_a_hook_waits_for_in_vain_is_given_up_after_the_modules() {
     for (lacks_kind, patience) in [(true, 5), (false, 45)] {
         let world = World::new(&waiting_hook());
