@@ -164,8 +164,8 @@ impl Telemetry {
             Notice::ConvergeFinished { generation, took, first, cause } => {
                 self.converged_now(generation, took, first, &cause.to_string());
             }
-            Notice::Ready => {
-                tracing::info!("first converge is finished. Operator is ready now.");
+            Notice::Ready => tracing::info!("first converge is finished. Operator is ready now."),
+            Notice::CleanedUp => {
                 let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
                 let waits = held.iter().map(|(module, why)| format!("module {module} does not run: {why}"));
                 let waits: Vec<String> = waits.collect();

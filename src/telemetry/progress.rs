@@ -6,7 +6,7 @@ pub enum Progress {
     /// It goes on.
     #[default]
     Running,
-    /// It came to its end: the operator is ready.
+    /// It came to its end: the operator is ready, and releases that nobody wants any more are removed.
     Converged,
     /// A whole round has brought nothing further; why, in one line.
     Stuck(String),

@@ -109,6 +109,34 @@ async fn once_ends_when_a_round_of_tries_brings_nothing_further() {
     assert_eq!(world.once().await, Outcome::NotConverged, "a global hook that waits for a kind");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn once_removes_what_is_off_and_its_delete_hooks_run_before_it_ends() {
+    let world = Cluster::new().await;
+    let hook = "#!/bin/sh\nif [ \"$1\" = --config ]; then echo '{\"configVersion\":\"v1\",\"afterDeleteHelm\":1}'; exit; fi\n";
+    world.write("modules/values.yaml", "webEnabled: true\ngoneEnabled: true\n");
+    for (directory, name) in [("010-web", "web"), ("020-gone", "gone")] {
+        world.write(&format!("modules/{directory}/Chart.yaml"), &format!("name: {name}\nversion: 0.1.0\n"));
+        let map = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n");
+        world.write(&format!("modules/{directory}/templates/map.yaml"), &map);
+    }
+    world.write("modules/010-web/hooks/bye.sh", &format!("{hook}exit 1\n"));
+    assert_eq!(world.once().await, Outcome::Done);
+    world.write("modules/values.yaml", "webEnabled: false\ngoneEnabled: true\n");
+    fs::remove_dir_all(world.path("modules/020-gone")).unwrap();
+    assert_eq!(world.once().await, Outcome::NotConverged, "a hook of the removal fails");
+    world.write("modules/010-web/hooks/bye.sh", &format!("{hook}touch \"$WORLD/bye\"\n"));
+    // The chart is gone, and what was to be done behind it was not done.
+    assert!(world.maps().get_opt("of-web").await.unwrap().is_none());
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    assert_eq!(world.once().await, Outcome::Done);
+    world.write("modules/values.yaml", "webEnabled: false\n");
+    assert_eq!(world.once().await, Outcome::Done);
+    for name in ["of-web", "of-gone"] {
+        assert!(world.maps().get_opt(name).await.unwrap().is_none(), "{name} is left");
+    }
+    assert!(world.path("bye").exists(), "its hook did not run");
+}
+
 /// A module with a hook at each point, and a chart.
 fn write_busy_module(world: &Cluster) {
     world.write("modules/values.yaml", "webEnabled: true\nweb: {text: first}\n");

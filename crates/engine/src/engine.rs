@@ -468,6 +468,7 @@ impl Engine {
         let may_ask = self.life == Life::Running;
         let (converges, modules, mut lower) = self.split();
         converges.check_ready(modules, &mut lower);
+        converges.check_cleaned_up(&mut lower);
         if may_ask {
             converges.ask_ahead(modules, &mut lower);
         }
@@ -1319,6 +1320,8 @@ impl Engine {
                     "release {release} was not removed: {failure}; it is tried again at the next start"
                 );
                 self.cx.notify(Notice::Warned { scope: Scope::Global, message });
+                let shown = self.configuration.shown(&failure).to_string();
+                self.converges.release_stays(&mut self.cx, release, &shown);
                 self.end(task, Some(failure));
             }
             (TaskKind::ModuleRun(run), Err(failure)) if run.is_leaving() => {

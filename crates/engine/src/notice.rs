@@ -116,6 +116,8 @@ pub enum Notice {
     },
     /// The operator is ready from now on: the first converge is through.
     Ready,
+    /// It is ready, and what is removed behind the first converge is gone: releases that nobody wants any more.
+    CleanedUp,
     /// The first converge is through, but the operator is not ready: a global hook did not see the objects that it waits for.
     ReadinessWaits {
         /// The hook.

@@ -41,7 +41,8 @@ impl Configuration {
             | Notice::ModuleRolledBack { .. }
             | Notice::Warned { scope: Scope::Global, .. }
             | Notice::WatchFailed { .. } => None,
-            Notice::ConvergeFinished { .. }
+            Notice::CleanedUp
+            | Notice::ConvergeFinished { .. }
             | Notice::ConvergeStarted { .. }
             | Notice::HookRan { .. }
             | Notice::Ready

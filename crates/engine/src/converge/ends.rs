@@ -8,7 +8,7 @@ use super::readiness::Ended;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::module::{Lower, Modules};
-use crate::name::{ModuleName, QueueName};
+use crate::name::{ModuleName, QueueName, ReleaseName};
 use crate::notice::{Notice, TaskInfo};
 use crate::queue::{End, Queues};
 use crate::task::{Task, TaskKind, Trigger};
@@ -83,6 +83,19 @@ impl Converges {
         lower.cx.notify(Notice::ReadinessWaits { hook, reason, advice });
     }
 
+    /// Looks whether the releases are removed that nobody wants any more. They are looked for behind the first converge.
+    pub(crate) fn check_cleaned_up(&mut self, lower: &mut Lower<'_>) {
+        if !self.readiness.may_clean_up() {
+            return;
+        }
+        let mut tasks = lower.queues.iter().flat_map(|(_, queue)| queue.iter());
+        if tasks.any(|task| task.head.trigger == Trigger::PostConvergeCleanup) {
+            return;
+        }
+        self.readiness.set_cleaned_up();
+        lower.cx.notify(Notice::CleanedUp);
+    }
+
     /// Records that the run of a module succeeded.
     pub(crate) fn run_succeeded(&mut self, now: Time, module: &ModuleName) {
         self.progress.succeeded(module, now);
@@ -91,6 +104,13 @@ impl Converges {
     /// Returns when to look whether nothing but waiting is left.
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
         self.progress.due()
+    }
+
+    /// Reports that a release stays that nobody wants any more. `failure` quotes no values.
+    pub(crate) fn release_stays(&mut self, cx: &mut Context, release: &ReleaseName, failure: &str) {
+        if self.readiness.may_clean_up() {
+            report(cx, Some(format!("release {release} was not removed: {failure}")));
+        }
     }
 
     /// Records that a task failed, and reports when nothing goes on. `failure` quotes no values.

@@ -77,7 +77,10 @@ impl Progress {
     pub(super) fn failed(&mut self, task: &TaskInfo, failure: &str) -> Option<String> {
         match run_module(task) {
             Some(module) => self.stopped(module, format!("module {module} failed: {failure}")),
-            None => task.queue.is_main().then(|| format!("{} failed: {failure}", task.kind)),
+            None => task.queue.is_main().then(|| match task.scope.module() {
+                Some(module) => format!("{} of module {module} failed: {failure}", task.kind),
+                None => format!("{} failed: {failure}", task.kind),
+            }),
         }
     }
 
@@ -152,6 +155,10 @@ mod tests {
         assert_eq!(
             progress.failed(&task(TaskType::GlobalHookRun, ""), "bad"),
             Some("GlobalHookRun failed: bad".to_owned())
+        );
+        assert_eq!(
+            progress.failed(&task(TaskType::ModuleDelete, "off"), "bad"),
+            Some("ModuleDelete of module off failed: bad".to_owned())
         );
     }
 

@@ -13,6 +13,8 @@ pub(super) struct Readiness {
     first: First,
     /// Whether the operator has become ready.
     ready: Ready,
+    /// Whether nothing is left of what is removed behind the first converge.
+    is_cleaned_up: bool,
     /// The number of the last converge whose end was reported.
     reported: u64,
     /// When the last one ended.
@@ -97,6 +99,16 @@ impl Readiness {
     /// Returns whether the operator has become ready.
     pub(super) fn is_ready(&self) -> bool {
         self.ready == Ready::Yes
+    }
+
+    /// Returns whether it is ready and something may be left of what is removed behind the first converge.
+    pub(super) fn may_clean_up(&self) -> bool {
+        self.is_ready() && !self.is_cleaned_up
+    }
+
+    /// Records that nothing is left of that.
+    pub(super) fn set_cleaned_up(&mut self) {
+        self.is_cleaned_up = true;
     }
 
     /// Returns a picture of how far converges are; `generation` is the last one, and `tasks` are those of converges.

@@ -208,6 +208,36 @@ fn a_release_that_cannot_be_purged_is_left_for_the_next_start() {
 }
 
 #[test]
+fn what_is_off_is_removed_before_the_operator_has_cleaned_up() {
+    let files = files().module(10, "web").off().hook("bye.sh", "afterDeleteHelm: 1");
+    let told = |world: &World, notice: &Notice| world.noticed(|told| told == notice);
+    let mut world = World::new(&files).deployed("web").deployed("stranger").takes("web/bye.sh", 5_000);
+    world.run_until(3_000);
+    assert_eq!((told(&world, &Notice::Ready), told(&world, &Notice::CleanedUp)), (1, 0), "a hook still runs");
+    world.run();
+    assert!(world.deployed.is_empty());
+    assert_eq!(told(&world, &Notice::CleanedUp), 1);
+    world.after(10, config(2, &[("webEnabled", "true")]));
+    world.after(10, config(3, &[("webEnabled", "false")]));
+    assert_eq!(told(&world, &Notice::CleanedUp), 1, "it is told once");
+}
+
+#[test]
+fn what_is_off_and_can_not_be_removed_is_told_to_who_waits_for_the_end() {
+    let stuck = |world: &World, text: &str| {
+        world.noticed(|notice| matches!(notice, Notice::Stuck { why } if why.contains(text)))
+    };
+    let files = files().module(10, "web").off().hook("bye.sh", "afterDeleteHelm: 1");
+    let mut world = World::new(&files).deployed("web").fails("web/bye.sh", 1);
+    world.run_until(3_000);
+    assert_eq!(stuck(&world, "ModuleDelete of module web failed"), 1);
+    assert_eq!(world.noticed(|notice| *notice == Notice::CleanedUp), 0);
+    let mut world = World::new(&files).deployed("stranger").release("stranger", Err("forbidden"));
+    world.run();
+    assert_eq!(stuck(&world, "release stranger was not removed: forbidden"), 1);
+}
+
+#[test]
 fn global_values_set_by_early_hooks_are_seen_by_later_ones_without_another_converge() {
     let files = files()
         .global_hook("start.sh", "onStartup: 1")
