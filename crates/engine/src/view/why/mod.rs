@@ -5,6 +5,7 @@
 pub(super) mod advice;
 mod answer;
 mod module;
+mod opinions;
 mod queue;
 mod source;
 mod task;
