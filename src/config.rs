@@ -159,12 +159,21 @@ impl OptionSources {
         expected: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<T, ConfigError> {
+        self.read(flag, |text| parse(text).ok_or_else(|| expected.to_owned()))
+    }
+
+    /// Returns what the text of an option says; an error of `read` is what is expected in its place.
+    fn read<T>(
+        &self,
+        flag: &'static str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, ConfigError> {
         let (given, source_of) = self.text(flag);
-        parse(given.trim()).ok_or_else(|| ConfigError::Malformed {
+        read(given.trim()).map_err(|expected| ConfigError::Malformed {
             option: flag,
             source_of,
             given,
-            expected: expected.to_owned(),
+            expected,
         })
     }
 

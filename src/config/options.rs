@@ -281,6 +281,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Log each request to the API server";
     }
     "Without effect" => {
+        DIR "jq-library-path" = "", ["JQ_LIBRARY_PATH"],
+            "Accepted, has no effect: filters are part of the program";
         N "helm-monitor-kube-client-qps" = "5", ["HELM_MONITOR_KUBE_CLIENT_QPS"],
             "Accepted, has no effect: drift is watched";
         N "helm-monitor-kube-client-burst" = "10", ["HELM_MONITOR_KUBE_CLIENT_BURST"],

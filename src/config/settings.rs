@@ -218,11 +218,10 @@ impl Settings {
             module_concurrency: count("module-concurrency")?,
             max_hooks: count("max-hooks")?,
             hook_timeout: limit(given.duration("hook-timeout")?),
-            hook_limits: given.parse(
-                "hook-limits",
-                "some of memory=256Mi, cpu=500m, processes=64, output=10Mi and strict, with commas between them",
-                |text| HookLimits::parse(text).ok(),
-            )?,
+            hook_limits: given.read("hook-limits", |text| {
+                let form = "some of memory=256Mi, cpu=500m, processes=64, output=10Mi and strict, with commas between them";
+                HookLimits::parse(text).map_err(|problem| format!("{form}; {problem}"))
+            })?,
             shell_chroot_dir: Some(text("shell-chroot-dir")).filter(|dir| !dir.is_empty()).map(PathBuf::from),
             hook_config_timeout: given.duration("hook-config-timeout")?,
             enabled_timeout: limit(given.duration("enabled-timeout")?),
@@ -464,6 +463,14 @@ mod tests {
             error,
             "configuration error: retry-delay (ADDON_OPERATOR_RETRY_DELAY) is \"soon\": expected a duration like 5s, 500ms or 1m30s"
         );
+        for (limits, problem) in [
+            ("cpu=9m", "strict, with commas between them; cpu: should be an amount of CPUs from 10m to 1000"),
+            ("memory=2Ti", "; memory: should be an amount of bytes from 4Mi to 1Ti"),
+            ("foo=1", "; there is no key"),
+        ] {
+            let error = settings(&[("hook-limits", limits)], &[]).unwrap_err().to_string();
+            assert!(error.contains(problem), "{limits}: {error}");
+        }
         assert!(settings(&[("prometheus-listen-port", "70000")], &[]).is_err());
         assert!(settings(&[("module-concurrency", "0")], &[]).is_err());
         assert!(settings(&[("retry-delay", "-5s")], &[]).is_err());

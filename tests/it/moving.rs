@@ -96,6 +96,12 @@ const OPTIONS: &[(&str, &[&str], &str, Here)] = &[
         Better("accepted: objects of releases are watched, not asked for again and again"),
     ),
     (
+        "jq-library-path",
+        &["JQ_LIBRARY_PATH"],
+        "",
+        Better("accepted, as in old versions of shell-operator; filters are part of the program"),
+    ),
+    (
         "admission-server-listen-port",
         &["ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_PORT"],
         "9651",
@@ -233,7 +239,6 @@ const VARIABLES: &[(&str, Here)] = &[
     ("TILLER_BIN_PATH", Refused("Helm 2 is not supported, as there")),
     ("HELM2", Refused("Helm 2 is not supported, as there")),
     ("RLOG_LOG_LEVEL", Better("of old versions; still understood")),
-    ("JQ_LIBRARY_PATH", Idle("of old versions of shell-operator; filters are part of the program")),
     (
         "TRACING_OTLP_ENDPOINT, TRACING_OTLP_AUTH_TOKEN",
         Idle(
@@ -363,8 +368,14 @@ fn table() -> String {
     for (variable, there, here) in LIBRARY {
         let how = if there == here { Same } else { Better("") };
         let line = row(&format!("`{variable}`, `--{there}`"), how);
-        text +=
-            &line.replace("| better |  |", &format!("| same | the variable; the flag is `--{here}` here |"));
+        let setting = settings().find(|setting| setting.flag == *here);
+        let is_taken = setting.is_some_and(|setting| setting.other_flags().any(|other| other == *there));
+        let how = if is_taken {
+            format!("the variable and the flag; its name here is `--{here}`")
+        } else {
+            format!("the variable; the flag is `--{here}` here")
+        };
+        text += &line.replace("| better |  |", &format!("| same | {how} |"));
     }
     text += &heading("Other variables");
     for (names, here) in VARIABLES {
