@@ -4,10 +4,12 @@
 //! usable, not old                ─▶ taken; the authority of what this replica shows still is added, if it is not in ca.crt
 //! usable, to be renewed          ─▶ another certificate takes its place, and its authority stays in ca.crt
 //! gone or unusable               ─▶ what this replica has is written again
-//! gone or unusable, at the start ─▶ a new certificate
+//! gone or unusable, at the start ─▶ a new certificate, if nobody else writes it again
 //! ```
 //!
 //! So `ca.crt` has the authorities of all that any replica shows. Whoever leads tells the API server of all of them.
+
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,12 +20,19 @@ use super::authority::{Issued, issue};
 use super::certificates::{Checked, Given, authorities, check, with_authorities};
 use super::error::WebhookError;
 use super::options::Options;
+use super::registration::is_registered;
 use crate::cluster::RequestError;
 use crate::cluster::list::Collection;
 use crate::cluster::request::{PatchKind, Requests};
 
 /// How often it is tried to write the Secret when others write it at the same moment.
 const ATTEMPTS: usize = 5;
+
+/// How often it is looked whether others write the Secret again.
+const LOOKS: usize = 20;
+
+/// How long is waited between two of these looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// The annotation of the Secret that says when its certificate is to be renewed.
 const RENEW_AT: &str = "addon-operator.io/renew-at";
@@ -77,6 +86,19 @@ impl CertificateSecret {
 
     fn error(&self, source: RequestError) -> WebhookError {
         WebhookError::Secret { name: self.name.clone(), source }
+    }
+
+    /// Waits for the Secret of others, if it is gone and the API server knows webhooks: whoever answers them writes it again within
+    /// moments. A certificate of another authority would not be trusted before the leader has told of it.
+    pub(super) async fn await_others(&self) {
+        for look in 0..LOOKS {
+            match self.requests.get(&self.options.secret_path()).await {
+                Ok(None) if look > 0 || is_registered(&self.requests, &self.options.name).await => {
+                    tokio::time::sleep(BETWEEN_LOOKS).await;
+                }
+                _ => return,
+            }
+        }
     }
 
     /// Returns the certificate that all replicas have. The Secret is written if it has none, or not all authorities that

@@ -66,6 +66,17 @@ pub(super) async fn register(
     (problems.first().map_or(Ok(()), |error| Err(failure(error))), refusals)
 }
 
+/// Returns whether the API server knows webhooks of this name. One that can't be asked counts as one that knows none.
+pub(super) async fn is_registered(requests: &Requests, name: &str) -> bool {
+    for plural in [VALIDATING, MUTATING] {
+        let path = format!("{CONFIGURATIONS}/{plural}/{}", encode_segment(name));
+        if matches!(requests.get(&path).await, Ok(Some(_))) {
+            return true;
+        }
+    }
+    false
+}
+
 fn failure(error: &RequestError) -> Failure {
     if error.code() == 403 {
         return Failure::of(FailureKind::Forbidden, error)

@@ -88,6 +88,7 @@ impl Webhooks {
             Origin::Files(files.clone(), read(files, &host, clock.now())?)
         } else {
             let secret = CertificateSecret::new(&self.options, &self.requests);
+            secret.await_others().await;
             let (held, _) = secret.agree(None, &[]).await?;
             Origin::Secret(Box::new(secret), Box::new(held))
         };

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use addon_operator::app::Outcome;
 use addon_operator::driver;
 use addon_operator::webhook::{CertificateFiles, Clock, Options, Webhooks};
+use apiserver::FaultPlan;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::hook::AdmissionKind;
@@ -296,6 +297,23 @@ async fn f_f4_a_secret_that_is_lost_or_garbled_gets_the_certificate_back_that_re
     let (other_inbox, _questions, _channels) = driver::channels();
     assert_eq!(late.serve(&other_inbox).await.unwrap().ca_bundle, bundle);
     assert_eq!(shown_to(&bundle, &late).await, shown_to(&bundle, &running).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_a_replica_that_starts_while_the_secret_is_gone_waits_for_those_that_have_it() {
+    let world = Cluster::new().await;
+    let (_time, held) = watch::channel(Timestamp::now());
+    let (inbox, _questions, _channels) = driver::channels();
+    let replica = async || Webhooks::bind(world.client(), replica_options(None, &held), true).await.unwrap();
+    let leader = replica().await;
+    let bundle = leader.serve(&inbox).await.unwrap().ca_bundle;
+    leader.register(&told(&bundle)).await.0.unwrap();
+    // It is written again, and nobody sees that for a while.
+    world.server.faults().add(FaultPlan::on(Method::GET, SECRET).fail(404).times(15));
+    let (other_inbox, _other_questions, _other_channels) = driver::channels();
+    let late = replica().await;
+    assert_eq!(late.serve(&other_inbox).await.unwrap().ca_bundle, bundle);
+    assert_eq!(shown_to(&bundle, &late).await, shown_to(&bundle, &leader).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
