@@ -112,6 +112,9 @@ impl Helm {
         let Some(command) = self.command.get() else { return Ok(None) };
         let last = history.last();
         let name = upgrade.name;
+        if objects.is_empty() && !before.is_empty() {
+            self.check_nothing_is_meant(upgrade, before.len()).await?;
+        }
         let unwritten = |error: io::Error| unwritten("upgrade", &error);
         let directory = command.directory().map_err(unwritten)?;
         let (chart, file) = (directory.path().join("chart"), directory.path().join("values.yaml"));
@@ -172,6 +175,21 @@ impl Helm {
         let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
         let done = outcome(action, newest.version, &upgrade.checksum);
         Ok(Some(ReleaseOutcome { changed: change, taken_over: self.taken_over.take(name), ..done }))
+    }
+
+    /// Checks that a chart has no objects where the program printed none: the end of a pipe may have failed, and all objects would be
+    /// removed.
+    async fn check_nothing_is_meant(&self, upgrade: &Upgrade<'_>, before: usize) -> Result<(), ReleaseError> {
+        match self.count_objects(upgrade.loaded, upgrade.name, upgrade.values).await {
+            Ok(count @ 1..) => Err(ReleaseError::Command {
+                what: "template",
+                problem: format!(
+                    "it printed no object, and the chart itself has {count}: the {before} of the release stay; look at what --helm-bin does with them"
+                ),
+            }),
+            // Whether it can be rendered without the program tells nothing.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Removes a release whose newest revision the program can go on from; returns whether it was one.

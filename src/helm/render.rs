@@ -72,6 +72,27 @@ impl Helm {
         if let Some(command) = self.command.get() {
             return self.render_by_command(command, loaded, name, values, is_upgrade).await;
         }
+        self.render_here(render, loaded, (name, revision, is_upgrade), values).await
+    }
+
+    /// Returns how many objects a chart has without a program, which may lose what it prints.
+    pub(super) async fn count_objects(
+        &self,
+        loaded: &LoadedChart,
+        name: &str,
+        values: &Map<String, Value>,
+    ) -> Result<usize, ReleaseError> {
+        let rendered = self.render_here(render_cache::render_once, loaded, (name, 1, true), values).await?;
+        Ok(rendered.manifests.len())
+    }
+
+    async fn render_here(
+        &self,
+        render: Render,
+        loaded: &LoadedChart,
+        (name, revision, is_upgrade): (&str, u32, bool),
+        values: &Map<String, Value>,
+    ) -> Result<Rendered, ReleaseError> {
         let capabilities = self.capabilities().await?;
         let release = Release {
             name: name.to_owned(),

@@ -230,6 +230,26 @@ async fn kinds_that_charts_below_the_chart_bring_are_there_before_the_program_re
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_loses_what_it_prints_removes_nothing() {
+    let script = Script::new("v4.1.4", WAITS);
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", PLAIN)]);
+    let helm = script.helm(&world).await;
+    let (outcome, ()) =
+        tokio::join!(upgrade(&world, &helm), upgraded_outside(&world, &script, 1, Status::Deployed));
+    assert_eq!(outcome.unwrap().action, ReleaseAction::Installed);
+    let text = script.read("helm").replace("template)", "template) exit 0;");
+    write(&script.path("helm"), &text);
+    let failure = upgrade(&world, &helm).await.unwrap_err();
+    says(&failure, &["it printed no object, and the chart itself has 1: the 1 of the release stay"]);
+    assert!(world.map("web-map").await.is_some() && !script.path("waiting").exists());
+    // A chart that has none is another matter.
+    world.write(&[("templates/map.yaml", "{{- /* nothing */ -}}")]);
+    let (outcome, ()) =
+        tokio::join!(upgrade(&world, &helm), upgraded_outside(&world, &script, 2, Status::Deployed));
+    assert_eq!(outcome.unwrap().action, ReleaseAction::Upgraded);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn objects_are_written_by_server_side_apply_by_helm_4_only() {
     let mut world = ReleaseFixture::without_nodes(&[("templates/map.yaml", PLAIN)]);
     world.settings.apply = ApplyMode::Server;
