@@ -595,7 +595,7 @@ async fn a_review_says_how_its_write_is_done_and_where() {
     assert!(generated[1]["name"].as_str().unwrap().starts_with("b-"));
     let namespaces = "/api/v1/namespaces";
     let namespace = reviews(Method::POST, namespaces, json!({"metadata": {"name": "late"}})).await;
-    assert_eq!(namespace[1].get("namespace"), None);
+    assert_eq!((&namespace[1]["name"], &namespace[1]["namespace"]), (&json!("late"), &json!("late")));
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     let namespace = reviews(Method::PATCH, &format!("{namespaces}/late"), labels).await;
     assert_eq!((&namespace[1]["name"], &namespace[1]["namespace"]), (&json!("late"), &json!("late")));

@@ -14,6 +14,12 @@ pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     of(object).and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Returns the name, or the beginning of the one that is made later.
+pub(crate) fn name_or_base(object: &Value) -> &str {
+    let names = ["name", "generateName"].map(|name| text(object, name));
+    names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
+}
+
 /// Returns the metadata for a change. Absent metadata is added; an error is returned for what is no object.
 pub(crate) fn of_mut(object: &mut Value) -> Outcome<&mut Map<String, Value>> {
     let fields = object.as_object_mut().ok_or_else(not_an_object)?;

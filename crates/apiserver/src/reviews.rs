@@ -11,8 +11,8 @@ use crate::request::RequestContext;
 use crate::request::WriteOptions;
 use crate::response;
 use crate::status::{ApiError, Outcome};
-use crate::strategy::{self, FieldOwner};
-use crate::subresources::{asked, bind_named};
+use crate::subresources::asked::{self, Posted};
+use crate::subresources::bind_named;
 
 /// Answers a review; nothing for kinds that are stored.
 pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>> {
@@ -36,17 +36,21 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
             body: request.body.clone(),
             ..request.within(request.namespace.as_deref())
         };
-        return bind_named(&inner).map(Some);
+        return bind_named(request, &inner).map(Some);
     }
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
     let types = (&*kind.group, &*kind.version, &*kind.kind);
-    let answer = asked::read(request, types, &options, &mut warnings)
-        .and_then(|review| reviewed(request, &options, review));
+    let answer = asked::read(request, types, &options, &mut warnings).and_then(|review| {
+        let posted = Posted { request, resource: &request.resource, name: None, options: &options };
+        let review = posted.mutated(review, &mut warnings)?;
+        posted.validate(&review, &mut warnings)?;
+        reviewed(request, review)
+    });
     Ok(Some(response::warned(answer, &warnings)))
 }
 
-fn reviewed(request: &RequestContext, options: &WriteOptions, mut review: Value) -> Outcome<Response<Body>> {
+fn reviewed(request: &RequestContext, mut review: Value) -> Outcome<Response<Body>> {
     let kind = &request.resource.kind;
     let Some(fields) = review.as_object_mut() else {
         return Err(ApiError::bad_request("an object is expected"));
@@ -61,13 +65,11 @@ fn reviewed(request: &RequestContext, options: &WriteOptions, mut review: Value)
             let token = fields.get("spec").and_then(|spec| spec.get("token")).and_then(Value::as_str);
             match token.and_then(|token| request.cluster.authenticator.user(token)) {
                 Some(user) => json!({"authenticated": true, "user": user.to_value()}),
-                None => json!({"user": {}, "error": "the token is not known"}),
+                None => json!({"user": {}, "error": "invalid bearer token"}),
             }
         }
         _ => json!({"allowed": true}),
     };
-    fields.insert("kind".into(), json!(kind.kind));
-    fields.insert("apiVersion".into(), json!(request.resource.api_version));
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
     if metadata.is_null() {
         *metadata = json!({});
@@ -82,11 +84,12 @@ fn reviewed(request: &RequestContext, options: &WriteOptions, mut review: Value)
     if kind.kind != "SelfSubjectReview" {
         fields.entry("spec").or_insert_with(|| json!({}));
     }
-    if kind.group == "authorization.k8s.io" {
-        let owner = FieldOwner { manager: &options.field_manager, subresource: "" };
-        strategy::own(&request.resource, None, &mut review, owner, request.now);
-    }
     if let Some(fields) = review.as_object_mut() {
+        if kind.kind == "SelfSubjectRulesReview" {
+            // The answer does not say what was asked.
+            fields.insert("metadata".into(), json!({}));
+            fields.insert("spec".into(), json!({}));
+        }
         fields.insert("status".into(), status);
     }
     ObjectEncoder::of(request).answer_value(201, &review)

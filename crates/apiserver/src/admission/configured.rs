@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::webhook::Asked;
 use crate::cluster::Cluster;
+use crate::request::RequestContext;
 use crate::store::{Range, Stored};
 
 pub(super) const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
@@ -15,6 +16,13 @@ pub(super) const BINDINGS: &str = "admissionregistration.k8s.io/validatingadmiss
 pub(crate) fn are_configured(cluster: &Cluster) -> bool {
     let store = cluster.storage.read();
     store.count(MUTATING) + store.count(VALIDATING) + store.count(BINDINGS) > 0
+}
+
+/// Returns whether somebody may be asked about what a request writes.
+pub(crate) fn is_reviewed(request: &RequestContext) -> bool {
+    !request.is_internal
+        && &*request.resource.kind.group != "admissionregistration.k8s.io"
+        && are_configured(&request.cluster)
 }
 
 /// Returns the objects of a table that say who is asked about a write, by name.

@@ -43,7 +43,7 @@ impl<'a> Given<'a> {
         let own = AccessCheck {
             group: kind.group.to_string(),
             resource: kind.plural.to_string(),
-            subresource: request.subresource.clone().unwrap_or_default(),
+            subresource: asked.part().to_owned(),
             namespace: request.namespace.clone().unwrap_or_default(),
             name: name.to_owned(),
             ..AccessCheck::default()

@@ -7,12 +7,13 @@ pub(crate) mod given;
 mod pod;
 pub(crate) mod policy;
 mod runtime_class;
+mod signing;
 pub(crate) mod webhook;
 
 use objects::quantity::Quantity;
 use serde_json::{Value, json};
 
-use crate::authentication::User;
+use self::webhook::Asked;
 use crate::definitions;
 use crate::object_meta;
 use crate::request::RequestContext;
@@ -20,6 +21,12 @@ use crate::status::{ApiError, Cause, Details, Outcome};
 
 /// Namespaces that are always there.
 pub(crate) const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Refuses what a policy or a validating webhook does not allow.
+pub(crate) fn validate(asked: Asked<'_>, warnings: &mut Vec<String>) -> Outcome<()> {
+    policy::check(asked, warnings)?;
+    webhook::validate(asked, asked.object, warnings)
+}
 
 /// Refuses new objects in a namespace that does not exist or is being deleted.
 pub(crate) fn check_namespace(request: &RequestContext, name: &str) -> Outcome<()> {
@@ -60,7 +67,7 @@ pub(crate) fn check_deletable(request: &RequestContext, name: &str) -> Outcome<(
 /// Fills in what the version of a kind writes into new objects in the client's name.
 pub(crate) fn convert_new(request: &RequestContext, object: &mut Value) {
     if request.resource.is("apps", "daemonsets") {
-        count_templates(object, 1);
+        count_templates(object, 0);
     }
 }
 
@@ -74,26 +81,45 @@ pub(crate) fn convert_changed(request: &RequestContext, old: &Value, new: &mut V
     }
 }
 
-/// Fills in what the cluster decides for a new object.
+/// Fills in what admission decides for a new object, before webhooks see it and after they changed it.
 pub(crate) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome<()> {
     let resource = &request.resource;
-    if resource.is("", "services") {
-        return allocate_service(request, None, object);
-    }
     if resource.is("", "pods") {
         return pod::admit_new(request, object);
-    }
-    if resource.is("", "namespaces") {
-        return admit_namespace(object);
-    }
-    if resource.is("batch", "jobs") {
-        select_pods_of_job(object);
     }
     if resource.is("", "nodes") {
         taint_new_node(object);
     }
+    if resource.is("", "persistentvolumeclaims") {
+        object_meta::add_finalizer(object, "kubernetes.io/pvc-protection")?;
+    }
+    if resource.is("", "persistentvolumes") {
+        object_meta::add_finalizer(object, "kubernetes.io/pv-protection")?;
+    }
+    if resource.is("", "namespaces") {
+        label_namespace(object)?;
+    }
+    Ok(())
+}
+
+/// Fills in what the cluster decides for a new object that was admitted.
+pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value) -> Outcome<()> {
+    let resource = &request.resource;
+    if resource.is("", "services") {
+        return allocate_service(request, None, object);
+    }
+    if resource.is("", "namespaces") {
+        label_namespace(object)?;
+        activate_namespace(object);
+    }
+    if resource.is("batch", "jobs") {
+        select_pods_of_job(object);
+    }
+    if resource.is("apps", "daemonsets") {
+        count_templates(object, 1);
+    }
     if resource.is("certificates.k8s.io", "certificatesigningrequests") {
-        sign_for(&request.user, object);
+        signing::sign_for(&request.user, object);
     }
     if resource.is("coordination.k8s.io", "leases") {
         // Elections by strategy are not offered.
@@ -105,10 +131,6 @@ pub(crate) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome
         if object.pointer("/spec/dataSource/name").is_none_or(|name| name == "") {
             remove_from_spec(object, "dataSource");
         }
-        object_meta::add_finalizer(object, "kubernetes.io/pvc-protection")?;
-    }
-    if resource.is("", "persistentvolumes") {
-        object_meta::add_finalizer(object, "kubernetes.io/pv-protection")?;
     }
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         definitions::prepare(object);
@@ -128,15 +150,23 @@ fn remove_from_spec(object: &mut Value, field: &str) {
     }
 }
 
-/// Makes a new namespace active, and its deletion wait for its contents.
-fn admit_namespace(object: &mut Value) -> Outcome<()> {
+/// Labels a namespace with its name, if it has one already.
+fn label_namespace(object: &mut Value) -> Outcome<()> {
     let name = object_meta::text(object, "name").to_owned();
+    if name.is_empty() {
+        return Ok(());
+    }
     let labels = object_meta::of_mut(object)?.entry("labels").or_insert_with(|| json!({}));
     if let Some(labels) = labels.as_object_mut() {
         labels.insert("kubernetes.io/metadata.name".into(), json!(name));
     }
+    Ok(())
+}
+
+/// Makes a new namespace active, and its deletion wait for its contents.
+fn activate_namespace(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
-        return Ok(());
+        return;
     };
     let spec = fields.entry("spec").or_insert_with(|| json!({}));
     if let Some(spec) = spec.as_object_mut() {
@@ -148,11 +178,13 @@ fn admit_namespace(object: &mut Value) -> Outcome<()> {
         }
     }
     fields.insert("status".into(), json!({"phase": "Active"}));
-    Ok(())
 }
 
 /// Restores what a new version of an object cannot remove.
 pub(crate) fn keep_unsaid(request: &RequestContext, old: &Value, new: &mut Value) {
+    if request.resource.is("certificates.k8s.io", "certificatesigningrequests") {
+        signing::keep(request, old, new);
+    }
     if request.resource.is("", "namespaces")
         && request.subresource.is_none()
         && let (Some(spec), Some(fields)) = (old.get("spec"), new.as_object_mut())
@@ -248,15 +280,6 @@ fn select_pods_of_job(job: &mut Value) {
     }
 }
 
-/// Writes the user into a request for a certificate, whatever the client wrote.
-fn sign_for(user: &User, signing_request: &mut Value) {
-    if let Some(spec) = signing_request.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.insert("username".into(), json!(user.name));
-        spec.insert("uid".into(), json!(user.uid));
-        spec.insert("groups".into(), json!(user.groups));
-    }
-}
-
 /// Taints a new node, which takes no pods until its controller reports that it is ready.
 fn taint_new_node(node: &mut Value) {
     let Some(fields) = node.as_object_mut() else {
@@ -266,7 +289,10 @@ fn taint_new_node(node: &mut Value) {
     if let Some(spec) = spec.as_object_mut() {
         let taints = spec.entry("taints").or_insert_with(|| json!([]));
         if let Some(taints) = taints.as_array_mut() {
-            taints.push(json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}));
+            let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+            if !taints.contains(&taint) {
+                taints.push(taint);
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ const NODE_FAILURES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernet
 /// Gives a new pod its priority and the tolerations of short failures of nodes.
 pub(super) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome<()> {
     let kind = &request.resource.kind;
-    let name = object_meta::text(object, "name").to_owned();
+    let name = object_meta::name_or_base(object).to_owned();
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return Ok(());
     };

@@ -25,11 +25,22 @@ pub(super) fn empty_namespace(cluster: &Arc<Cluster>, object_ref: &ObjectRef, na
     let left = contents(cluster, namespace.name());
     if left.is_empty() {
         edit(cluster, object_ref, |object| {
-            let spec = object.get_mut("spec").and_then(Value::as_object_mut);
-            match spec.and_then(|spec| spec.remove("finalizers")) {
-                Some(_) => Edit::Write,
-                None => Edit::Keep,
+            let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+                return Edit::Keep;
+            };
+            let Some(list) = spec.get_mut("finalizers").and_then(Value::as_array_mut) else {
+                return Edit::Keep;
+            };
+            let before = list.len();
+            // What others wait for is theirs to remove.
+            list.retain(|name| name != "kubernetes");
+            if list.len() == before {
+                return Edit::Keep;
             }
+            if list.is_empty() {
+                spec.remove("finalizers");
+            }
+            Edit::Write
         });
         return;
     }

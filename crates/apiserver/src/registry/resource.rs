@@ -56,6 +56,31 @@ impl Resource {
         })
     }
 
+    /// Writes kind and version into an object.
+    pub(crate) fn put_type(&self, object: &mut Value) {
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("kind".into(), (&*self.kind.kind).into());
+            fields.insert("apiVersion".into(), self.api_version.as_str().into());
+        }
+    }
+
+    /// Returns what a part of the objects is written with, if it is of another kind: a scale, an eviction.
+    pub(crate) fn spoken(&self, part: &str) -> Option<Resource> {
+        let part = self.kind.subresource(part).filter(|part| *part.kind != *self.kind.kind)?;
+        let (group, version) = (part.group.clone(), part.version.clone());
+        let kind = Kind { group, version, kind: part.kind.clone(), ..(*self.kind).clone() };
+        let shape = types::name_of_kind(&kind.group, &kind.version, &kind.kind);
+        Some(Resource {
+            table: Arc::clone(&self.table),
+            api_version: kind.api_version(),
+            stored_version: kind.api_version(),
+            shape: shape.map_or(Shape::Any, Shape::Named),
+            kind: Arc::new(kind),
+            fields: Vec::new(),
+            custom: None,
+        })
+    }
+
     /// Returns the version of the definition that made the kind, nothing for built-in kinds.
     pub(crate) fn version(&self) -> Option<&Version> {
         let (definition, index) = self.custom.as_ref()?;

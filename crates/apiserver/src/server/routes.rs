@@ -80,6 +80,10 @@ pub(crate) fn may_wait(cluster: &Cluster, incoming: &Incoming) -> bool {
         return true;
     }
     let Path::Resource(path) = Path::parse(&incoming.path) else { return false };
+    let part = first_of(path.subresource.as_deref().unwrap_or_default());
+    if ["attach", "exec", "portforward", "proxy"].contains(&part) && are_configured(cluster) {
+        return true;
+    }
     let registry = cluster.registry.resources();
     registry.find(&path.group_version, &path.resource).is_some_and(|found| found.converter().is_some())
 }

@@ -59,6 +59,10 @@ pub(crate) fn first_owner(
 
 /// Returns the fields that a write through this subresource does not change.
 fn ignored(resource: &Resource, subresource: &str) -> FieldSet {
+    if resource.is("certificates.k8s.io", "certificatesigningrequests") {
+        // What is asked for never changes, and nobody owns it.
+        return FieldSet::of_fields(if subresource.is_empty() { &["spec", "status"] } else { &["spec"] });
+    }
     match subresource {
         "" if resource.kind.has_status() => FieldSet::of_fields(&["status"]),
         "status" if resource.custom.is_some() => FieldSet::of_fields(&["spec", "metadata"]),

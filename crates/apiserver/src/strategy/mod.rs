@@ -12,5 +12,7 @@ pub(crate) use deletion::{grace, holds_back, orphans_by_default, terminate, wait
 pub(crate) use field_owner::{FieldOwner, applied, check_applied, first_owner, own};
 pub(crate) use kinds::{Strategy, first_status};
 pub(crate) use patching::{PatchKind, has_header, patched, strict_error_of, type_error, type_error_of};
-pub(crate) use typing::{cause, complete, conform, validate_changed, validate_new};
+pub(crate) use typing::{
+    cause, complete, conform, conform_mutated, internal, validate_changed, validate_new,
+};
 pub(crate) use update::{check_conditional, count_generation, is_same, separate_status};

@@ -30,6 +30,21 @@ pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
     })
 }
 
+/// Like [`conform`], for what webhooks made of an object: what does not fit its type is a failure of theirs.
+pub(crate) fn conform_mutated(resource: &Resource, body: Node) -> Outcome<Value> {
+    if resource.custom.is_some() {
+        return Ok(conform(resource, body)?.value);
+    }
+    let decoded = decode::typed(body, &resource.shape);
+    decoded.map(|decoded| decoded.value).map_err(|error| internal(error.to_string()))
+}
+
+/// Returns the refusal for a failure of somebody who was asked.
+pub(crate) fn internal(why: String) -> ApiError {
+    let cause = Cause { reason: String::new(), message: why.clone(), field: String::new() };
+    ApiError::internal(why).with_causes(vec![cause])
+}
+
 /// Only the metadata of custom objects has a type that is built in.
 fn conform_custom(kind: &crate::kind::Kind, body: Node) -> Outcome<Decoded> {
     let mut decoded = decode::untyped(body);

@@ -5,7 +5,7 @@ use http::Response;
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
-use super::asked::{self, Asked};
+use super::asked::{self, Posted};
 use super::outcome::success;
 use crate::cluster::Edit;
 use crate::object_meta;
@@ -14,7 +14,7 @@ use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
 
-const BINDING: Asked = ("", "v1", "Binding");
+const BINDING: asked::Body = ("", "v1", "Binding");
 
 /// Gives the pod `name` the node that a binding names.
 pub(super) fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
@@ -25,12 +25,16 @@ pub(super) fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Bod
     Ok(response::warned(answer, &warnings))
 }
 
-/// Gives the pod that a binding names its node.
-pub(crate) fn bind_named(request: &RequestContext) -> Outcome<Response<Body>> {
+/// Gives the pod that a binding names its node. `bindings` is the request, and `request` the same one of pods.
+pub(crate) fn bind_named(bindings: &RequestContext, request: &RequestContext) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
     let answer = asked::read(request, BINDING, &options, &mut warnings).and_then(|body| {
         asked::check_namespace(request, &body)?;
+        let posted =
+            Posted { request: bindings, resource: &bindings.resource, name: None, options: &options };
+        let body = posted.mutated(body, &mut warnings)?;
+        posted.validate(&body, &mut warnings)?;
         match object_meta::text(&body, "name") {
             "" => Err(ApiError::bad_request("Name parameter required.")),
             name => bind_to(request, name, &body, &options),

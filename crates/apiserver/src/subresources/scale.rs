@@ -166,15 +166,46 @@ pub(crate) fn check(request: &RequestContext, old: &Arc<Stored>, scale: &Value) 
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(&shown, name, causes)) }
 }
 
+/// Removes the times at which somebody came to own replicas through a scale: a real server loses them.
+pub(crate) fn forget_time(object: &mut Value) {
+    let owners = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    for owner in owners.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if owner.get("subresource").is_some_and(|part| part == "scale") {
+            owner.remove("time");
+        }
+    }
+}
+
+/// Leaves out the replicas of a scale that are none.
+pub(crate) fn drop_zero(scale: &mut Value) {
+    let spec = scale.get_mut("spec").and_then(Value::as_object_mut);
+    if let Some(spec) = spec.filter(|spec| spec.get("replicas").and_then(Value::as_i64) == Some(0)) {
+        spec.remove("replicas");
+    }
+}
+
 /// Returns whether the replicas of the object have an owner.
 pub(crate) fn is_owned(request: &RequestContext, object: &Value) -> bool {
-    let Ok(paths) = paths(request) else {
-        return false;
-    };
+    owners(request, object).is_some()
+}
+
+/// Returns who owns the replicas of an object, as a scale has it; nothing if nobody does.
+pub(crate) fn owners(request: &RequestContext, object: &Value) -> Option<Value> {
+    let paths = paths(request).ok()?;
     let parts = paths.spec.split('.').filter(|part| !part.is_empty());
     let pointer = parts.fold("/fieldsV1".to_owned(), |path, part| format!("{path}/f:{part}"));
     let owners = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    owners.into_iter().flatten().any(|owner| owner.pointer(&pointer).is_some())
+    let owners = owners.into_iter().flatten().filter(|owner| owner.pointer(&pointer).is_some());
+    let of_scale = |owner: &Value| {
+        let mut owner = owner.clone();
+        if let Some(fields) = owner.as_object_mut() {
+            fields.insert("apiVersion".into(), json!("autoscaling/v1"));
+            fields.insert("fieldsV1".into(), json!({"f:spec": {"f:replicas": {}}}));
+        }
+        owner
+    };
+    let owners: Vec<Value> = owners.map(of_scale).collect();
+    (!owners.is_empty()).then_some(Value::Array(owners))
 }
 
 pub(crate) fn set(

@@ -6,15 +6,19 @@ use objects::decode::{self, Node};
 use serde_json::Value;
 
 use super::{asked, scale};
+use crate::admission::configured::is_reviewed;
+use crate::admission::webhook::{self, Asked, Named, Operation};
 use crate::cluster::ATTEMPTS;
 use crate::kind::Verb;
+use crate::object_meta;
 use crate::request::options::FieldValidation;
 use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
-use crate::strategy::{self, PatchKind};
+use crate::strategy::{self, FieldOwner, PatchKind};
 use crate::write::body::patch as read_patch;
 use crate::write::create::Written;
+use crate::write::metadata::place_in_namespace;
 use crate::write::pipeline::Pipeline;
 use crate::write::{patch_kind, report_dropped};
 
@@ -76,8 +80,9 @@ fn changed(
         let old_value = request.in_version(&old)?;
         // Merge patches of all kinds are one here, and are refused in the same words.
         let kind = patch.map(|kind| if kind == PatchKind::Json { kind } else { PatchKind::Merge });
+        let old_scale = scale::of(request, &old_value)?;
         let wanted = match kind {
-            Some(kind) => strategy::patched(resource, kind, &scale::of(request, &old_value)?, body)?,
+            Some(kind) => strategy::patched(resource, kind, &old_scale, body)?,
             None => body.clone(),
         };
         let checked = kind.filter(|_| patch != Some(PatchKind::Apply));
@@ -90,23 +95,58 @@ fn changed(
         if let Some(kind) = kind {
             report_unknown(request, options, kind, (body, &wanted), repeated, warnings)?;
         }
+        let wanted = reviewed(request, options, (&old_value, old_scale, wanted), warnings)?;
         scale::check(request, &old, &wanted)?;
         let mut new = old_value.clone();
         scale::set(request, &mut new, &old, &wanted)?;
         let mut pipeline = Pipeline { request, options, warnings };
         // Replicas without an owner stay so.
-        let changed = if scale::is_owned(request, &old_value) {
-            pipeline.change(&old, &old_value, new)?
-        } else {
-            pipeline.change_unowned(&old, &old_value, new)?
-        };
-        match changed {
+        if scale::is_owned(request, &old_value) {
+            new = pipeline.admit_change(&old_value, new)?;
+            scale::forget_time(&mut new);
+        }
+        match pipeline.change(&old, &old_value, new)? {
             Some(Written::Stored(object)) => return scale::show(request, &object.value()),
             Some(Written::DryRun(object)) => return scale::show(request, &object),
             None => {}
         }
     }
     Err(ApiError::modified(&resource.kind, name))
+}
+
+/// Returns a scale as mutating webhooks leave it. They see it with its owners, and what the object has otherwise is not theirs to see.
+fn reviewed(
+    request: &RequestContext,
+    options: &WriteOptions,
+    (object, mut old, mut wanted): (&Value, Value, Value),
+    warnings: &mut Vec<String>,
+) -> Outcome<Value> {
+    let Some(resource) = request.resource.spoken("scale").filter(|_| is_reviewed(request)) else {
+        return Ok(wanted);
+    };
+    place_in_namespace(request, &mut wanted)?;
+    resource.put_type(&mut wanted);
+    scale::drop_zero(&mut wanted);
+    let owners = scale::owners(request, object);
+    for scale in [&mut old, &mut wanted] {
+        object_meta::of_mut(scale)?.extend(owners.clone().map(|owners| ("managedFields".to_owned(), owners)));
+    }
+    strategy::complete(&resource, &mut wanted)?;
+    let owner = FieldOwner { manager: &options.field_manager, subresource: "scale" };
+    strategy::own(&resource, Some(&old), &mut wanted, owner, request.now);
+    let asked = Asked {
+        request,
+        operation: Operation::Update,
+        named: Named::Itself,
+        object: None,
+        old: Some(&old),
+        is_dry_run: options.dry_run,
+        options: &options.shown,
+    };
+    match webhook::mutate(asked, &wanted, warnings)? {
+        Some(changed) => strategy::conform_mutated(&resource, changed.into()),
+        None => Ok(wanted),
+    }
 }
 
 /// Warns of fields that a patch gives a scale and that scales do not have, or refuses them.

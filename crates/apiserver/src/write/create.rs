@@ -80,18 +80,22 @@ pub(crate) fn create_object(
     metadata::place_in_namespace(request, &mut object)?;
     metadata::drop_repeated_owners(&mut object, options.applies, pipeline.warnings);
     strategy::complete(resource, &mut object)?;
-    object = pipeline.mutate(Operation::Create, None, object)?;
     admission::convert_new(request, &mut object);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         object_meta::of_mut(&mut object)?.remove(field);
     }
     // What admission and the strategy of the kind fill in has no owner.
     let owned = if options.applies { None } else { pipeline.own_new(&mut object) };
+    admission::check_namespace(request, object_meta::name_or_base(&object))?;
+    admission::admit_new(request, &mut object)?;
+    if let Some(changed) = pipeline.mutate(Operation::Create, None, &object)? {
+        object = changed;
+        admission::admit_new(request, &mut object)?;
+    }
     metadata::check_name_given(request, &object)?;
     metadata::prepare_new(request, &mut object, Strategy::of(resource).has_generation)?;
-    admission::check_namespace(request, object_meta::text(&object, "name"))?;
     pipeline.first_status(&mut object);
-    admission::admit_new(request, &mut object)?;
+    admission::prepare_new(request, &mut object)?;
     pipeline.validate_create(&object)?;
     pipeline.ask_validating(Operation::Create, None, &object)?;
     let object_ref = request.object_ref(object_meta::text(&object, "name"));

@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::body::delete_options;
 use crate::admission;
-use crate::admission::configured::are_configured;
-use crate::admission::policy;
-use crate::admission::webhook::{self, Asked, Operation};
+use crate::admission::configured::is_reviewed;
+use crate::admission::webhook::{self, Asked, Named, Operation};
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
 use crate::read::ObjectEncoder;
@@ -157,7 +156,7 @@ pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<B
     let options = DeleteOptions::of(request)?;
     admission::check_deletable(request, name)?;
     let mut warnings = Vec::new();
-    if let Err(error) = ask_webhooks(request, name, &options, &mut warnings) {
+    if let Err(error) = ask_webhooks(request, name, Named::Path(name), &options, &mut warnings) {
         return Ok(crate::response::warned_refusal(&error, &warnings));
     }
     warnings.extend(kept_dependents(&request.resource, &options));
@@ -248,29 +247,65 @@ pub(crate) fn delete_object(
     Err(ApiError::modified(&resource.kind, name))
 }
 
-/// Refuses a deletion that a webhook does not allow. An object that is not there is nobody's business.
+/// Refuses a deletion that a webhook does not allow. An object that is not there is nobody's business, and neither is what changes nothing.
 fn ask_webhooks(
     request: &RequestContext,
     name: &str,
+    named: Named<'_>,
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
-    if request.is_internal || !are_configured(&request.cluster) {
+    if !is_reviewed(request) {
         return Ok(());
     }
     let Some(old) = request.find(name) else { return Ok(()) };
-    let old = request.in_version(&old)?;
-    let asked = Asked {
-        request,
-        operation: Operation::Delete,
-        object: None,
-        old: Some(&old),
-        is_dry_run: options.dry_run,
-        options: &options.shown,
+    let mut old = request.in_version(&old)?;
+    check_preconditions(&request.resource, &old, options)?;
+    let is_pod = request.resource.is("", "pods");
+    if is_pod && pending_grace(&old).is_some_and(|left| options.grace.is_none_or(|grace| grace >= left)) {
+        return Ok(());
+    }
+    let grace = strategy::grace(&request.resource, &old, options.grace);
+    let shown = shown_options(&request.resource, &old, (options, grace));
+    let mut ask = |old: &Value| {
+        let asked = Asked {
+            request,
+            operation: Operation::Delete,
+            named,
+            object: None,
+            old: Some(old),
+            is_dry_run: options.dry_run,
+            options: &shown,
+        };
+        webhook::mutate(asked, old, warnings)?;
+        admission::validate(asked, warnings)
     };
-    webhook::mutate(asked, &old, warnings)?;
-    policy::check(asked, warnings)?;
-    webhook::validate(asked, None, warnings)
+    ask(&old)?;
+    if !is_pod || grace > 0 || options.dry_run || strategy::waits_for_others(&request.resource, &old) {
+        return Ok(());
+    }
+    // A pod without grace is marked and then removed, and both is asked about.
+    set_deleting(request, &mut old, 0);
+    ask(&old)
+}
+
+/// Returns the options of a deletion as webhooks see them: with what the server decides.
+fn shown_options(resource: &Resource, old: &Value, (options, grace): (&DeleteOptions, i64)) -> Value {
+    let mut shown = options.shown.clone();
+    if resource.is("", "pods")
+        && let Some(fields) = shown.as_object_mut()
+    {
+        fields.insert("gracePeriodSeconds".into(), json!(grace));
+    }
+    let keeps_identity =
+        resource.is("", "namespaces") || resource.is("apiextensions.k8s.io", "customresourcedefinitions");
+    if keeps_identity && let Some(fields) = shown.as_object_mut() {
+        let preconditions = fields.entry("preconditions").or_insert_with(|| json!({}));
+        if let Some(preconditions) = preconditions.as_object_mut() {
+            preconditions.entry("uid").or_insert_with(|| json!(object_meta::text(old, "uid")));
+        }
+    }
+    shown
 }
 
 /// Compares identity and revision of an object with those that the client asks for.
@@ -405,7 +440,7 @@ pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Bo
     for item in &items {
         let namespace = Some(item.namespace()).filter(|namespace| !namespace.is_empty());
         let request = request.within(namespace);
-        ask_webhooks(&request, item.name(), &options, &mut Vec::new())?;
+        ask_webhooks(&request, item.name(), Named::Many, &options, &mut Vec::new())?;
         match delete_object(&request, item.name(), &options) {
             Ok(_) => {}
             Err(error) if error.code() == 404 => {}

@@ -90,31 +90,33 @@ pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value, generati
     Ok(())
 }
 
-/// Checks identity and revision of a new version against the stored one and restores what clients cannot change.
-///
-/// Returns whether the client named the revision that it changes.
-pub(crate) fn prepare_update(
-    request: &RequestContext,
-    name: &str,
-    old: &Value,
-    new: &mut Value,
-) -> Outcome<bool> {
-    let kind = &request.resource.kind;
+/// Checks name and identity of a new version against the stored one.
+pub(crate) fn check_identity(request: &RequestContext, name: &str, old: &Value, new: &Value) -> Outcome<()> {
     check_name(name, new)?;
     let (given, kept) = (object_meta::text(new, "uid"), object_meta::text(old, "uid"));
     if !given.is_empty() && given != kept {
         let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {kept}");
-        return Err(ApiError::conflict(kind, name, &why));
+        return Err(ApiError::conflict(&request.resource.kind, name, &why));
     }
-    let revision = object_meta::text(new, "resourceVersion");
+    Ok(())
+}
+
+/// Checks the revision that a client changes against the stored one.
+///
+/// Returns whether the client named one.
+pub(crate) fn check_revision(
+    request: &RequestContext,
+    name: &str,
+    old: &Value,
+    revision: &str,
+) -> Outcome<bool> {
     let conditional = !revision.is_empty() && revision != "0";
     if conditional && revision != object_meta::text(old, "resourceVersion") {
         if revision.parse::<u64>().is_err() {
             return Err(ApiError::bad_request(format!("Invalid value: {revision:?}: must be a number")));
         }
-        return Err(ApiError::modified(kind, name));
+        return Err(ApiError::modified(&request.resource.kind, name));
     }
-    keep(old, object_meta::of_mut(new)?);
     Ok(conditional)
 }
 
@@ -131,15 +133,13 @@ pub(crate) fn check_name(name: &str, new: &Value) -> Outcome<()> {
     Err(ApiError::bad_request(message))
 }
 
-/// Checks the revision of a patched version; everything else is for validation to find.
+/// Checks the revision that a patch gave a version; everything else is for validation to find.
 pub(crate) fn prepare_patched(
     request: &RequestContext,
     name: &str,
     old: &Value,
-    new: &mut Value,
+    (new, revision): (&mut Value, &str),
 ) -> Outcome<()> {
-    check_name(name, new)?;
-    let revision = object_meta::text(new, "resourceVersion");
     if !revision.is_empty() && revision != "0" && revision != object_meta::text(old, "resourceVersion") {
         return Err(ApiError::modified(&request.resource.kind, name));
     }
@@ -150,6 +150,20 @@ pub(crate) fn prepare_patched(
         metadata.insert("uid".into(), json!(uid));
     }
     Ok(())
+}
+
+/// Puts back when the object is to be deleted.
+pub(crate) fn keep_deletion(old: &Value, metadata: &mut Map<String, Value>) {
+    put_back(old, metadata, &["deletionTimestamp", "deletionGracePeriodSeconds"]);
+}
+
+fn put_back(old: &Value, metadata: &mut Map<String, Value>, names: &[&str]) {
+    for name in names {
+        match object_meta::of(old).and_then(|metadata| metadata.get(*name)) {
+            Some(value) => metadata.insert((*name).to_owned(), value.clone()),
+            None => metadata.remove(*name),
+        };
+    }
 }
 
 /// Puts back the fields of the metadata that only the server changes.
@@ -164,12 +178,7 @@ pub(crate) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
         "selfLink",
     ];
     metadata.retain(|_, value| !value.is_null());
-    for name in KEPT {
-        match object_meta::of(old).and_then(|metadata| metadata.get(name)) {
-            Some(value) => metadata.insert(name.into(), value.clone()),
-            None => metadata.remove(name),
-        };
-    }
+    put_back(old, metadata, &KEPT);
 }
 
 pub(crate) fn check_name_given(request: &RequestContext, object: &Value) -> Outcome<()> {

@@ -11,7 +11,6 @@ use super::body::patch as read_patch;
 use super::create::create_object;
 use super::metadata;
 use super::pipeline::Pipeline;
-use crate::admission::webhook::Operation;
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
 use crate::request::{RequestContext, WriteOptions};
@@ -121,7 +120,10 @@ fn attempt(
             })?;
             metadata::place_in_namespace(request, &mut new)?;
             metadata::drop_repeated_owners(&mut new, true, pipeline.warnings);
-            metadata::prepare_patched(request, name, &old_value, &mut new)?;
+            metadata::check_name(name, &new)?;
+            let revision = object_meta::text(&new, "resourceVersion").to_owned();
+            let mut new = pipeline.admit_change(&old_value, new)?;
+            metadata::prepare_patched(request, name, &old_value, (&mut new, &revision))?;
             pipeline.change(&old, &old_value, new)?
         }
     };
@@ -172,8 +174,8 @@ impl Pipeline<'_> {
         metadata::keep(old_value, object_meta::of_mut(&mut new)?);
         metadata::drop_repeated_owners(&mut new, true, self.warnings);
         strategy::complete(&request.resource, &mut new)?;
-        new = self.mutate(Operation::Update, Some(old_value), new)?;
         crate::admission::convert_changed(request, old_value, &mut new);
+        let mut new = self.admit_owned(old_value, new)?;
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)
     }

@@ -4,14 +4,17 @@ use objects::decode::{Decoded, MAX_DEPTH, MAX_OBJECT_DEPTH, Node};
 use objects::extent::Extent;
 use serde_json::Value;
 
-use crate::admission::policy;
-use crate::admission::webhook::{self, Asked, Operation};
+use super::metadata;
+use crate::admission;
+use crate::admission::configured::is_reviewed;
+use crate::admission::webhook::{self, Asked, Named, Operation};
 use crate::object_meta;
 use crate::registry::Resource;
 use crate::request::RequestContext;
 use crate::request::options::{FieldValidation, WriteOptions};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::strategy::{self, FieldOwner};
+use crate::subresources::scale;
 
 /// What the steps of one write share.
 pub(crate) struct Pipeline<'a> {
@@ -180,23 +183,24 @@ impl<'a> Pipeline<'a> {
         Ok(value)
     }
 
-    /// Returns an object as mutating webhooks change it.
+    /// Returns an object as mutating webhooks change it; nothing if none of them did.
     pub(crate) fn mutate(
         &mut self,
         operation: Operation,
         old: Option<&Value>,
-        object: Value,
-    ) -> Outcome<Value> {
+        object: &Value,
+    ) -> Outcome<Option<Value>> {
         let asked = self.asked(operation, old);
-        let Some(changed) = webhook::mutate(asked, &object, self.warnings)? else { return Ok(object) };
+        let Some(changed) = webhook::mutate(asked, object, self.warnings)? else { return Ok(None) };
         let resource = &self.request.resource;
-        let mut changed = strategy::conform(resource, changed.into())?.value;
+        let mut changed = strategy::conform_mutated(resource, changed.into())?;
         check_depth(&changed)?;
         strategy::complete(resource, &mut changed)?;
-        Ok(changed)
+        metadata::drop_repeated_owners(&mut changed, true, self.warnings);
+        Ok(Some(changed))
     }
 
-    /// Refuses what a validating webhook does not allow.
+    /// Refuses what a policy or a validating webhook does not allow.
     pub(crate) fn ask_validating(
         &mut self,
         operation: Operation,
@@ -204,8 +208,18 @@ impl<'a> Pipeline<'a> {
         object: &Value,
     ) -> Outcome<()> {
         let asked = self.asked(operation, old);
-        policy::check(Asked { object: Some(object), ..asked }, self.warnings)?;
-        webhook::validate(asked, Some(object), self.warnings)
+        if !self.is_reviewed() || asked.part() != "scale" {
+            return admission::validate(Asked { object: Some(object), ..asked }, self.warnings);
+        }
+        let old = old.map(|old| scale::of(self.request, old)).transpose()?;
+        let object = scale::of(self.request, object)?;
+        let asked = Asked { old: old.as_ref(), object: Some(&object), ..asked };
+        admission::validate(asked, self.warnings)
+    }
+
+    /// Returns whether somebody may be asked about the write.
+    pub(crate) fn is_reviewed(&self) -> bool {
+        is_reviewed(self.request)
     }
 
     fn asked<'o>(&self, operation: Operation, old: Option<&'o Value>) -> Asked<'o>
@@ -213,7 +227,8 @@ impl<'a> Pipeline<'a> {
         'a: 'o,
     {
         let (is_dry_run, options) = (self.options.dry_run, &self.options.shown);
-        Asked { request: self.request, operation, object: None, old, is_dry_run, options }
+        let request = self.request;
+        Asked { request, operation, named: Named::Itself, object: None, old, is_dry_run, options }
     }
 
     /// Replaces the status that the client sent by the one that new objects have.
@@ -266,6 +281,11 @@ impl<'a> Pipeline<'a> {
 
     /// Returns the managed fields of a new object as JSON; nothing if they are in the object already.
     pub(crate) fn own_new(&mut self, object: &mut Value) -> Option<Vec<u8>> {
+        if self.is_reviewed() {
+            // Reviews show them.
+            self.own(None, object);
+            return None;
+        }
         let owned = strategy::first_owner(&self.request.resource, object, self.owner(), self.request.now);
         if owned.is_none() {
             self.own(None, object);

@@ -58,7 +58,11 @@ fn replace(
         metadata::drop_repeated_owners(&mut new, false, pipeline.warnings);
         metadata::place_in_namespace(request, &mut new)?;
         let old_value = request.in_version(&old)?;
-        let conditional = metadata::prepare_update(request, name, &old_value, &mut new)?;
+        metadata::check_identity(request, name, &old_value, &new)?;
+        let revision = object_meta::text(&new, "resourceVersion").to_owned();
+        let mut new = pipeline.admit_change(&old_value, new)?;
+        let conditional = metadata::check_revision(request, name, &old_value, &revision)?;
+        metadata::keep(&old_value, object_meta::of_mut(&mut new)?);
         strategy::check_conditional(resource, name, conditional)?;
         match pipeline.change(&old, &old_value, new)? {
             Some(written) => return written.answer(request, 200, warnings),
@@ -70,29 +74,47 @@ fn replace(
 }
 
 impl Pipeline<'_> {
-    /// Takes a new version through the pipeline; nothing is returned when another change came first.
-    pub(crate) fn change(
-        &mut self,
-        old: &Arc<Stored>,
-        old_value: &Value,
-        mut new: Value,
-    ) -> Outcome<Option<Written>> {
-        strategy::separate_status(
-            &self.request.resource,
-            self.request.subresource.as_deref(),
-            old_value,
-            &mut new,
-        );
-        strategy::complete(&self.request.resource, &mut new)?;
-        new = self.mutate(Operation::Update, Some(old_value), new)?;
-        admission::convert_changed(self.request, old_value, &mut new);
-        self.own(Some(old_value), &mut new);
-        self.prepare_change(old_value, &mut new)?;
-        self.finish_change(old, old_value, new)
+    /// Returns a new version with its owners, as admission leaves it.
+    ///
+    /// Webhooks see what the client sent, whatever part of it may be changed.
+    pub(crate) fn admit_change(&mut self, old: &Value, mut new: Value) -> Outcome<Value> {
+        let (request, resource) = (self.request, &self.request.resource);
+        let part = request.subresource.as_deref();
+        if !self.is_reviewed() || part == Some("scale") {
+            metadata::keep_deletion(old, object_meta::of_mut(&mut new)?);
+            strategy::separate_status(resource, part, old, &mut new);
+            strategy::complete(resource, &mut new)?;
+            admission::convert_changed(request, old, &mut new);
+            self.own(Some(old), &mut new);
+            return Ok(new);
+        }
+        strategy::complete(resource, &mut new)?;
+        admission::convert_changed(request, old, &mut new);
+        let mut owned = new.clone();
+        metadata::keep_deletion(old, object_meta::of_mut(&mut owned)?);
+        strategy::separate_status(resource, part, old, &mut owned);
+        self.own(Some(old), &mut owned);
+        let owners = owned.pointer_mut("/metadata/managedFields").map(Value::take);
+        let metadata = object_meta::of_mut(&mut new)?;
+        match owners {
+            Some(owners) => metadata.insert("managedFields".into(), owners),
+            None => metadata.remove("managedFields"),
+        };
+        self.admit_owned(old, new)
     }
 
-    /// Takes a new version through the pipeline without recording who owns its fields.
-    pub(crate) fn change_unowned(
+    /// Returns a new version that has its owners as mutating webhooks leave it.
+    pub(crate) fn admit_owned(&mut self, old: &Value, mut new: Value) -> Outcome<Value> {
+        if self.request.subresource.is_none() && self.request.resource.is("", "pods") && self.is_reviewed() {
+            admission::admit_change(self.request, old, &mut new)?;
+        }
+        let Some(mut changed) = self.mutate(Operation::Update, Some(old), &new)? else { return Ok(new) };
+        admission::convert_changed(self.request, old, &mut changed);
+        Ok(changed)
+    }
+
+    /// Takes a new version that was admitted through the pipeline; nothing is returned when another change came first.
+    pub(crate) fn change(
         &mut self,
         old: &Arc<Stored>,
         old_value: &Value,

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::hook::Hook;
 use crate::normal::normalised;
 
 fn content_type(short: &str) -> &str {
@@ -56,27 +57,38 @@ pub(crate) struct Step {
     /// As it was written: the order of keys matters.
     #[serde(rename = "b", default)]
     body: Option<Box<RawValue>>,
+    /// How mutating webhooks patch what they are shown.
+    #[serde(rename = "j", default)]
+    pub(crate) patch: Option<Value>,
+    /// What validating webhooks refuse everything with.
+    #[serde(rename = "d", default)]
+    pub(crate) denial: Option<String>,
+    /// Parts of the answer that are not compared.
+    #[serde(rename = "o", default)]
+    omitted: Vec<String>,
     #[serde(rename = "r")]
     pub(crate) answer: Value,
 }
 
 /// The names of one script.
-struct Names {
+struct Names<'a> {
     namespace: String,
     unique: String,
+    hook: Option<&'a Hook>,
 }
 
-impl Names {
+impl Names<'_> {
     /// Fills in names, letters and values of earlier answers.
     fn fill(&self, text: &str, answers: &[Value]) -> String {
         let text = text.replace("{ns}", &self.namespace).replace("{u}", &self.unique);
+        let text = self.hook.map_or_else(|| text.clone(), |hook| hook.fill(&text));
         let mut out = String::new();
         let mut rest = text.as_str();
         while let Some(start) = rest.find('{') {
             out.push_str(&rest[..start]);
             rest = &rest[start..];
             let end = rest.find('}').map_or(1, |end| end + 1);
-            if let Some(value) = Names::placeholder(&rest[..end], answers) {
+            if let Some(value) = Self::placeholder(&rest[..end], answers) {
                 out.push_str(&value);
                 rest = &rest[end..];
             } else {
@@ -104,11 +116,12 @@ impl Names {
 
     fn restore(&self, value: &Value) -> Value {
         let text = value.to_string().replace(&self.namespace, "{ns}").replace(&self.unique, "{u}");
+        let text = self.hook.map_or_else(|| text.clone(), |hook| hook.restore(&text));
         serde_json::from_str(&text).unwrap()
     }
 }
 
-async fn send(
+pub(crate) async fn send(
     service: &Endpoint,
     method: &str,
     path: &str,
@@ -150,9 +163,15 @@ fn read(text: &str) -> Value {
     })
 }
 
-/// Returns the normalised answers of a script.
-pub(crate) async fn script(service: &Endpoint, script: &Script, number: usize) -> Vec<Value> {
-    let names = Names { namespace: format!("nsx{number}y"), unique: format!("ux{number}y") };
+/// Returns the normalised answers of a script, with the reviews that `hook` noted.
+pub(crate) async fn script(
+    service: &Endpoint,
+    script: &Script,
+    number: usize,
+    hook: Option<&Hook>,
+) -> Vec<Value> {
+    let names = Names { namespace: format!("nsx{number}y"), unique: format!("ux{number}y"), hook };
+    hook.inspect(|hook| hook.begin(None, None));
     let namespace = json!({"metadata": {"name": names.namespace}}).to_string();
     send(service, "POST", "/api/v1/namespaces", ("application/json", "application/json"), Some(namespace))
         .await;
@@ -169,9 +188,18 @@ pub(crate) async fn script(service: &Endpoint, script: &Script, number: usize) -
         });
         let types = (content_type(&step.content), accept(&step.accept));
         let path = names.fill(&step.path, &raw);
+        hook.inspect(|hook| hook.begin(step.patch.as_ref(), step.denial.as_deref()));
         let (status, body, warnings) = send(service, &step.method, &path, types, body).await;
         let answer = read(&body);
-        let mut clean = json!({"s": status, "b": names.restore(&normalised(&answer))});
+        let mut shown = answer.clone();
+        if let Some(fields) = shown.as_object_mut() {
+            fields.retain(|name, _| !step.omitted.contains(name));
+        }
+        let mut clean = json!({"s": status, "b": names.restore(&normalised(&shown))});
+        let reviews = hook.map(Hook::take).unwrap_or_default();
+        if !reviews.is_empty() {
+            clean["v"] = names.restore(&normalised(&Value::Array(reviews)));
+        }
         if !warnings.is_empty() {
             clean["w"] = names.restore(&json!(warnings));
         }

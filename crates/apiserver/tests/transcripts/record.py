@@ -6,13 +6,14 @@
     record.py random  --server URL --other URL [--count 300 --seed 1]  random patch sequences against two servers at once
 
 A script is a list of steps; each line of a file is one script with its answers:
-{"n": name, "s": [{"m": method, "p": path, "t": type of the body, "a": accept, "b": body, "z": seconds to wait before a WAIT, "r": {"s": status, "w": warnings, "b": answer}}]}
+{"n": name, "s": [{"m": method, "p": path, "t": type of the body, "a": accept, "b": body, "z": seconds to wait before a WAIT, "j": patch of mutating webhooks, "d": message of validating ones, "o": parts of the answer that are left out, "r": {"s": status, "w": warnings, "b": answer, "v": reviews}}]}
 Paths and bodies name the script's namespace {ns} and a prefix {u} for names outside of namespaces. {rv:N} is the revision in the
-answer of step N, {x*N} is N letters. WAIT repeats a GET until it succeeds. Answers are normalised: what differs from run to run is replaced. Needs the standard library only.
+answer of step N, {x*N} is N letters. WAIT repeats a GET until it succeeds. Answers are normalised: what differs from run to run is replaced. Needs the standard library only, and openssl for
+the webhook that notes reviews. Its address is {hook}, its authority is {ca}.
 """
-import argparse, concurrent.futures, http.client, json, os, random, re, ssl, sys, time, urllib.parse
+import argparse, contextlib, concurrent.futures, http.client, json, os, random, re, ssl, sys, time, urllib.parse
 
-import expressions, scripts
+import expressions, reviews, scripts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = {"": "application/json", "json": "application/json-patch+json", "merge": "application/merge-patch+json",
@@ -98,12 +99,13 @@ def back(text, names):
 class Run:
     """One script against one server."""
 
-    def __init__(self, server, run, number):
-        self.server, self.answers = server, []
+    def __init__(self, server, run, number, hook=None):
+        self.server, self.answers, self.hook = server, [], hook
         self.ns, self.u = "ns%s%d" % (run, number), "u%s%d" % (run, number)
 
     def fill(self, text):
         text = text.replace("{ns}", self.ns).replace("{u}", self.u)
+        text = self.hook.fill(text) if self.hook else text
         text = re.sub(r"\{x\*(\d+)\}", lambda match: "x" * int(match.group(1)), text)
 
         def look(match):
@@ -114,7 +116,12 @@ class Run:
         return re.sub(r"\{(rv|uid|continue|name):(\d+)\}", look, text)
 
     def play(self, steps):
+        if self.hook:
+            self.hook.step = {}
         self.server.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": self.ns}}), "application/json", "application/json")
+        # What decides about a write learns of a namespace in its own time.
+        while self.hook and self.server.send("POST", "/api/v1/namespaces/%s/configmaps?dryRun=All" % self.ns, json.dumps({"metadata": {"name": "a"}}), "application/json", "application/json")[0] != 201:
+            time.sleep(0.05)
         out = []
         for step in steps:
             if step["m"] == "WAIT":
@@ -131,8 +138,13 @@ class Run:
             body = step.get("b")
             if body is not None:
                 body = self.fill(body if isinstance(body, str) else json.dumps(body))
+            if self.hook:
+                self.hook.take()
+                self.hook.step = step
             status, text, warnings = self.server.send(step["m"], self.fill(step["p"]), body, TYPES.get(step.get("t", ""), step.get("t", "")), ACCEPTS.get(step.get("a", ""), step.get("a", "")))
             names = [(self.ns, "{ns}"), (self.u, "{u}")]
+            if self.hook:
+                names += [(self.hook.url, "{hook}"), ("https://127.0.0.1:NODEPORT", "{hook}"), (self.hook.authority, "{ca}")]
             try:
                 raw = json.loads(text)
             except ValueError:
@@ -142,10 +154,15 @@ class Run:
                 except ValueError:
                     raw = text
             self.answers.append(raw)
+            if isinstance(raw, dict):
+                raw = {key: value for key, value in raw.items() if key not in step.get("o", [])}
             clean = json.loads(back(json.dumps(normalised(raw)), names))
             answer = {"s": status, "b": clean}
             if warnings:
                 answer["w"] = sorted(back(w, names) for w in warnings)
+            seen = self.hook.take() if self.hook else []
+            if seen:
+                answer["v"] = json.loads(back(json.dumps(normalised(seen)), names))
             out.append(answer)
         return out
 
@@ -165,18 +182,37 @@ def differences(expected, found, path=""):
         yield "%s: expected %s, found %s" % (path, compact(expected)[:300], compact(found)[:300])
 
 
+@contextlib.contextmanager
+def hooked(server):
+    """Registers a webhook for everything, and takes it away at the end."""
+    hook = reviews.Hook()
+    for path, body in hook.configurations():
+        server.send("POST", path, body, "application/json", "application/json")
+    try:
+        for _ in range(200):
+            time.sleep(0.1)
+            server.send("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", json.dumps({"metadata": {"name": "a"}}), "application/json", "application/json")
+            if len(hook.take()) == 2:
+                break
+        yield hook
+    finally:
+        for path, body in hook.configurations():
+            server.send("DELETE", path + "/" + json.loads(body)["metadata"]["name"], None, "", "application/json")
+
+
 def record(args):
     server = Server(args.server, args.token)
     run = "%x" % (int(time.time()) % 0xFFFFF)
-    families, number, total = dict(scripts.families(), rules=list(expressions.rules()), policies=list(expressions.policies())), 0, 0
+    families, number, total = dict(scripts.families(), rules=list(expressions.rules()), policies=list(expressions.policies()), reviews=list(reviews.scripts())), 0, 0
     for family, all_steps in families.items():
         if args.only and not family.startswith(args.only):
             continue
         jobs = []
-        with concurrent.futures.ThreadPoolExecutor(4 if family not in scripts.SERIAL else 1) as pool:
+        reviewed = hooked(server) if family == "reviews" else contextlib.nullcontext()
+        with reviewed as hook, concurrent.futures.ThreadPoolExecutor(4 if family not in scripts.SERIAL else 1) as pool:
             for name, steps in all_steps:
                 number += 1
-                jobs.append((name, steps, pool.submit(Run(server, run, number).play, steps)))
+                jobs.append((name, steps, pool.submit(Run(server, run, number, hook).play, steps)))
         with open(os.path.join(HERE, family + ".jsonl"), "w") as out:
             for name, steps, job in jobs:
                 answers = job.result()
@@ -190,12 +226,12 @@ def compare(args):
     server = Server(args.server, args.token)
     run, number, bad = "%x" % (int(time.time()) % 0xFFFFF), 0, 0
     for file in sorted(f for f in os.listdir(HERE) if f.endswith(".jsonl")):
-        for line in open(os.path.join(HERE, file)):
-            script = json.loads(line)
-            if args.only and not (file + "/" + script["n"]).startswith(args.only):
-                continue
+        lines = open(os.path.join(HERE, file)).readlines()
+        played = [script for script in map(json.loads, lines) if (file + "/" + script["n"]).startswith(args.only)]
+        with hooked(server) if played and file == "reviews.jsonl" else contextlib.nullcontext() as hook:
+          for script in played:
             number += 1
-            found = Run(server, run, number).play(script["s"])
+            found = Run(server, run, number, hook).play(script["s"])
             lines = []
             for index, (step, answer) in enumerate(zip(script["s"], found)):
                 lines += ["  step %d %s %s%s" % (index, step["m"], step["p"], d) for d in differences(step["r"], answer)]

@@ -853,7 +853,7 @@ def resources():
     yield "scheduling-of-class", [runtime(scheduling={"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}), of(), of(nodeSelector={"a": "c"}), of(nodeSelector={"x": "c"}, tolerations=[{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}])]
 
 
-SERIAL = {"crud", "custom"}
+SERIAL = {"crud", "custom", "reviews"}
 
 
 def families():

@@ -8,7 +8,7 @@ use super::asked::Asked;
 use crate::admission::condition;
 use crate::admission::given::Given;
 use crate::fields::{get, list, text, texts};
-use crate::kind::join_group_version;
+use crate::kind::{Kind, join_group_version};
 use crate::object_meta;
 use crate::registry::Resource;
 use crate::status::{ApiError, Outcome};
@@ -73,38 +73,44 @@ pub(super) fn matching(
 
 /// Returns the version of the kind that a rule names: that of the request, or else another one if versions count as equal.
 ///
-/// Only custom resources have versions here that can be turned into each other.
+/// Versions count as equal that show the same stored objects.
 pub(crate) fn version(rules: &[Value], is_exact: bool, asked: Asked<'_>) -> Option<Arc<Resource>> {
     let own = &asked.request.resource;
-    let is_named = |version: &str| rules.iter().any(|rule| follows(rule, asked, version));
-    if is_named(&own.kind.version) {
+    let is_named = |kind: &Kind| rules.iter().any(|rule| follows(rule, asked, kind));
+    if is_named(&own.kind) {
         return Some(Arc::clone(own));
     }
-    if is_exact || own.custom.is_none() {
+    if is_exact {
         return None;
     }
     let resources = asked.request.cluster.registry.resources();
-    let (_, versions) = resources.groups().iter().find(|(group, _)| **group == *own.kind.group)?;
-    let other = versions.iter().find(|version| is_named(version))?;
-    resources.find(&join_group_version(&own.kind.group, other), &own.kind.plural).cloned()
+    let shows_the_same = |other: &&Arc<Resource>| {
+        other.table == own.table && other.api_version != own.api_version && is_named(&other.kind)
+    };
+    // The order is that of discovery: newer versions come first.
+    let versions = resources.groups().iter().flat_map(|(group, versions)| {
+        versions
+            .iter()
+            .filter_map(|version| resources.find(&join_group_version(group, version), &own.kind.plural))
+    });
+    versions.into_iter().find(shows_the_same).cloned()
 }
 
-fn follows(rule: &Value, asked: Asked<'_>, version: &str) -> bool {
-    let (request, kind) = (asked.request, &asked.request.resource.kind);
+fn follows(rule: &Value, asked: Asked<'_>, kind: &Kind) -> bool {
     let names = |field: &str, wanted: &str| texts(rule, field).any(|name| name == "*" || name == wanted);
     let scope = match text(rule, "scope") {
         "Cluster" => !kind.namespaced,
         "Namespaced" => kind.namespaced,
         _ => true,
     };
-    let part = request.subresource.as_deref().unwrap_or_default();
+    let part = asked.part();
     let mut allowed = texts(rule, "resourceNames").peekable();
     let is_name = allowed.peek().is_none() || asked.name().is_some_and(|name| allowed.any(|one| one == name));
     scope
         && is_name
         && names("operations", asked.operation.as_str())
         && names("apiGroups", &kind.group)
-        && names("apiVersions", version)
+        && names("apiVersions", &kind.version)
         && texts(rule, "resources").any(|resource| is_resource(resource, &kind.plural, part))
 }
 
@@ -129,7 +135,10 @@ pub(crate) fn selects_namespace(selector: &Value, asked: Asked<'_>, object: Opti
 }
 
 pub(crate) fn selects_object(selector: &Value, asked: Asked<'_>, object: Option<&Value>) -> bool {
-    let selects = |object: Option<&Value>| object.is_some() && selects(selector, labels(object));
+    // What has no metadata has no labels, not even absent ones.
+    let has_labels = |object: &Value| object.get("metadata").is_some();
+    let selects =
+        |object: Option<&Value>| object.is_some_and(has_labels) && selects(selector, labels(object));
     is_everything(selector) || selects(object) || selects(asked.old)
 }
 

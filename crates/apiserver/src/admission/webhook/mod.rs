@@ -20,13 +20,14 @@ use futures::future::join_all;
 use objects::patch::json;
 use serde_json::Value;
 
-pub(crate) use self::asked::{Asked, Operation};
+pub(crate) use self::asked::{Asked, Named, Operation};
 use self::matching::{Webhook, matching};
 use self::review::{Verdict, request, verdict};
 use crate::admission::configured::{MUTATING, VALIDATING, items};
 use crate::fields::{get, int, text};
 use crate::registry::Resource;
 use crate::status::{ApiError, Outcome};
+use crate::strategy::{self, conversion};
 use crate::webhooks::conversion::convert;
 use crate::webhooks::{call, wait};
 
@@ -69,13 +70,12 @@ fn mutate_by(
     let answer = wait(ask(asked, webhook, &question));
     let Some(verdict) = judged(webhook, answer, warnings)? else { return Ok(None) };
     let Some(patch) = verdict.patch.filter(|_| !is_deletion) else { return Ok(None) };
-    let failed =
-        |why: String| ApiError::internal(format!("failed calling webhook {:?}: {why}", webhook.name()));
+    let failed = strategy::internal;
     let bytes = STANDARD.decode(patch).map_err(|error| failed(error.to_string()))?;
     let operations = json::parse(&bytes).map_err(|error| failed(error.to_string()))?;
     let before = question.object.map_or(Value::Null, Cow::into_owned);
     let changed = json::apply(before, &operations).map_err(|error| failed(error.to_string()))?;
-    if question.version.api_version == asked.request.resource.api_version {
+    if !is_converted(asked, &question.version, &changed) {
         return Ok(Some(changed));
     }
     in_version(asked, &asked.request.resource, changed).map(Some)
@@ -115,7 +115,7 @@ struct Question<'a> {
 impl<'a> Question<'a> {
     fn new(asked: Asked<'a>, version: &Arc<Resource>, object: Option<&'a Value>) -> Outcome<Self> {
         let shown = |object: Option<&'a Value>| match object {
-            Some(object) if version.api_version != asked.request.resource.api_version => {
+            Some(object) if is_converted(asked, version, object) => {
                 in_version(asked, version, object.clone()).map(|object| Some(Cow::Owned(object)))
             }
             _ => Ok(object.map(Cow::Borrowed)),
@@ -124,8 +124,22 @@ impl<'a> Question<'a> {
     }
 }
 
+/// Returns whether an object is shown in another version than it has. What asks for a part, as a scale, has one version.
+pub(crate) fn is_converted(asked: Asked<'_>, version: &Resource, object: &Value) -> bool {
+    let own = &asked.request.resource;
+    version.api_version != own.api_version && text(object, "kind") == own.kind.kind
+}
+
 /// Returns an object in another version of its kind.
-pub(crate) fn in_version(asked: Asked<'_>, version: &Resource, object: Value) -> Outcome<Value> {
+pub(crate) fn in_version(asked: Asked<'_>, version: &Resource, mut object: Value) -> Outcome<Value> {
+    if version.custom.is_none() {
+        let given = text(&object, "apiVersion").to_owned();
+        let resources = asked.request.cluster.registry.resources();
+        if let Some(given) = resources.find(&given, &version.kind.plural) {
+            conversion::to_stored(&mut object, given);
+        }
+        return Ok(conversion::from_stored(object, version));
+    }
     let converted = convert(&asked.request.cluster, version, vec![object], &version.api_version);
     let mut object = wait(converted)?.pop().unwrap_or_default();
     // Without a webhook for conversions, versions differ in their name only.

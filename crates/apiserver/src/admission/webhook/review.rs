@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::asked::{Asked, Operation};
 use crate::fields::{get, text, texts};
 use crate::kind::Kind;
+use crate::object_meta;
 
 /// What a webhook says.
 #[derive(Debug)]
@@ -38,13 +39,20 @@ pub(super) fn request(
 /// Returns what a review says of a write, beside the objects.
 pub(crate) fn about(asked: Asked<'_>, shown: &Kind, name: &str) -> Map<String, Value> {
     let (request, kind) = (asked.request, &asked.request.resource.kind);
-    let of_kind = |kind: &Kind| json!({"group": *kind.group, "version": *kind.version, "kind": *kind.kind});
+    let part = asked.part();
+    // What a part is written with may be of another kind.
+    let of_kind = |kind: &Kind| {
+        let spoken = kind.subresource(part).map(|part| (&part.group, &part.version, &part.kind));
+        let (group, version, kind) = spoken.unwrap_or((&kind.group, &kind.version, &kind.kind));
+        json!({"group": **group, "version": **version, "kind": **kind})
+    };
     let resource =
         |kind: &Kind| json!({"group": *kind.group, "version": *kind.version, "resource": *kind.plural});
     let options = match asked.operation {
-        Operation::Create => "CreateOptions",
-        Operation::Delete => "DeleteOptions",
-        Operation::Update => "UpdateOptions",
+        Operation::Connect => None,
+        Operation::Create => Some("CreateOptions"),
+        Operation::Delete => Some("DeleteOptions"),
+        Operation::Update => Some("UpdateOptions"),
     };
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
@@ -52,13 +60,15 @@ pub(crate) fn about(asked: Asked<'_>, shown: &Kind, name: &str) -> Map<String, V
     put("resource", resource(shown));
     put("requestKind", of_kind(kind));
     put("requestResource", resource(kind));
-    if let Some(part) = &request.subresource {
+    if !part.is_empty() {
         put("subResource", json!(part));
         put("requestSubResource", json!(part));
     }
     put("name", json!(name));
-    // A namespace that is there is in itself, as its path says.
-    let is_in_itself = request.resource.is("", "namespaces") && asked.operation != Operation::Create;
+    // A namespace is in itself, if the client knows its name.
+    let is_generated = asked.operation == Operation::Create
+        && asked.object.is_some_and(|object| !object_meta::text(object, "generateName").is_empty());
+    let is_in_itself = request.resource.is("", "namespaces") && !name.is_empty() && !is_generated;
     if let Some(namespace) = request.namespace.as_deref().or(is_in_itself.then_some(name)) {
         put("namespace", json!(namespace));
     }
@@ -66,11 +76,16 @@ pub(crate) fn about(asked: Asked<'_>, shown: &Kind, name: &str) -> Map<String, V
     let user = &request.user;
     put("userInfo", json!({"username": user.name, "uid": user.uid, "groups": user.groups}));
     put("dryRun", json!(asked.is_dry_run));
-    let mut said = asked.options.as_object().cloned().unwrap_or_default();
-    said.insert("kind".to_owned(), json!(options));
-    said.insert("apiVersion".to_owned(), json!("meta.k8s.io/v1"));
-    put("options", Value::Object(said));
+    put("options", options.map_or(Value::Null, |kind| said(asked, kind)));
     fields
+}
+
+/// Returns what a client said of how it is done.
+fn said(asked: Asked<'_>, kind: &str) -> Value {
+    let mut said = asked.options.as_object().cloned().unwrap_or_default();
+    said.insert("kind".to_owned(), json!(kind));
+    said.insert("apiVersion".to_owned(), json!("meta.k8s.io/v1"));
+    Value::Object(said)
 }
 
 /// Reads the answer to a review.
