@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use axum::body::Body;
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response};
 use serde_json::{Value, json};
 
 use crate::kind::{Subresource, Verb, join_group_version};
+use crate::read;
 use crate::registry::{Resource, Resources};
-use crate::response::{self, tagged};
+use crate::request::{OBJECTS, Offer, Query, Representation};
+use crate::response::tagged;
 use crate::status::{ApiError, Outcome};
 use crate::sync::lock;
 
@@ -39,29 +41,33 @@ impl Discovery {
     pub(crate) fn core_versions(
         &self,
         resources: &Resources,
-        headers: &HeaderMap,
+        asked: (&HeaderMap, &Query),
         host: &str,
-    ) -> Response<Body> {
-        if wants_aggregated(headers) {
-            return self.aggregated(resources, headers, true);
+    ) -> Outcome<Response<Body>> {
+        if wants_aggregated(asked.0) {
+            return Ok(self.aggregated(resources, asked.0, true));
         }
         let body = json!({
             "kind": "APIVersions",
             "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
         });
-        response::json(StatusCode::OK, body.to_string())
+        shown(asked, LISTED, &body)
     }
 
     /// Answers `/apis`.
-    pub(crate) fn groups(&self, resources: &Resources, headers: &HeaderMap) -> Response<Body> {
-        if wants_aggregated(headers) {
-            return self.aggregated(resources, headers, false);
+    pub(crate) fn groups(
+        &self,
+        resources: &Resources,
+        asked: (&HeaderMap, &Query),
+    ) -> Outcome<Response<Body>> {
+        if wants_aggregated(asked.0) {
+            return Ok(self.aggregated(resources, asked.0, false));
         }
         let named = resources.groups().iter().filter(|(group, _)| !group.is_empty());
         let groups: Vec<Value> = named.map(|(group, versions)| group_value(group, versions)).collect();
         let body = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups});
-        response::json(StatusCode::OK, body.to_string())
+        shown(asked, UNLISTED, &body)
     }
 
     fn aggregated(&self, resources: &Resources, headers: &HeaderMap, core: bool) -> Response<Body> {
@@ -79,16 +85,33 @@ impl Discovery {
     }
 }
 
+/// Documents whose media types are asked for before anything else.
+const LISTED: Offer = Offer { listed: Some(&OBJECTS), has_rows: false };
+
+/// Documents whose media types are asked for when they are there.
+const UNLISTED: Offer = Offer { listed: None, has_rows: false };
+
+/// Returns a document in the form that a client takes.
+fn shown((headers, query): (&HeaderMap, &Query), offer: Offer, document: &Value) -> Outcome<Response<Body>> {
+    let representation = Representation::of(headers, query, &offer)?;
+    let body = read::encode(document, &representation)?;
+    read::respond(200, representation.content_type(), Body::from(body))
+}
+
 /// Answers `/apis/GROUP`.
-pub(crate) fn group(resources: &Resources, name: &str) -> Option<Response<Body>> {
-    let (group, versions) =
-        resources.groups().iter().find(|(group, _)| group == name && !group.is_empty())?;
+pub(crate) fn group(
+    resources: &Resources,
+    asked: (&HeaderMap, &Query),
+    name: &str,
+) -> Outcome<Option<Response<Body>>> {
+    let found = resources.groups().iter().find(|(group, _)| group == name && !group.is_empty());
+    let Some((group, versions)) = found else { return Ok(None) };
     let mut body = group_value(group, versions);
     if let Some(fields) = body.as_object_mut() {
         fields.insert("kind".into(), json!("APIGroup"));
         fields.insert("apiVersion".into(), json!("v1"));
     }
-    Some(response::json(StatusCode::OK, body.to_string()))
+    shown(asked, UNLISTED, &body).map(Some)
 }
 
 fn group_value(group: &str, versions: &[String]) -> Value {
@@ -102,7 +125,11 @@ fn group_value(group: &str, versions: &[String]) -> Value {
 }
 
 /// Answers `/api/v1` and `/apis/GROUP/VERSION`.
-pub(crate) fn group_version(served: &Resources, name: &str) -> Outcome<Option<Response<Body>>> {
+pub(crate) fn group_version(
+    served: &Resources,
+    asked: (&HeaderMap, &Query),
+    name: &str,
+) -> Outcome<Option<Response<Body>>> {
     let Some(resources) = served.resources(name) else {
         let group = name.split_once('/').map_or("", |(group, _)| group);
         let known = served.has_group(group);
@@ -118,7 +145,7 @@ pub(crate) fn group_version(served: &Resources, name: &str) -> Outcome<Option<Re
     if let (true, Some(fields)) = (name != "v1", body.as_object_mut()) {
         fields.insert("apiVersion".into(), json!("v1"));
     }
-    Ok(Some(response::json(StatusCode::OK, body.to_string())))
+    shown(asked, LISTED, &body).map(Some)
 }
 
 fn verbs(verbs: &[Verb]) -> Vec<&'static str> {

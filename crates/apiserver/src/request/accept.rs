@@ -97,6 +97,11 @@ impl Representation {
     }
 }
 
+/// Refuses what takes none of these media types.
+pub(crate) fn check_accepted(headers: &HeaderMap, listed: &[&str]) -> Outcome<()> {
+    check_listed(&accepted(headers), listed)
+}
+
 fn accepted(headers: &HeaderMap) -> String {
     let accept: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
     accept.join(",").trim().to_owned()

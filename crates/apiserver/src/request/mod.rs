@@ -6,7 +6,9 @@ pub(crate) mod options;
 mod path;
 mod query;
 
-pub(crate) use accept::{Encoding, LISTS, LOGS, OBJECTS, Offer, Representation, STREAMS, Shape};
+pub(crate) use accept::{
+    Encoding, LISTS, LOGS, OBJECTS, Offer, Representation, STREAMS, Shape, check_accepted,
+};
 pub(crate) use context::{RequestContext, media_type_of};
 pub(crate) use options::WriteOptions;
 pub(crate) use path::{Path, ResourcePath};

@@ -17,7 +17,9 @@ use crate::cluster::Cluster;
 use crate::kind::Verb;
 use crate::registry::Resource;
 use crate::request::RequestContext;
-use crate::request::{Encoding, Path, Query, Representation, ResourcePath, STREAMS, Shape, media_type_of};
+use crate::request::{
+    Encoding, Path, Query, Representation, ResourcePath, STREAMS, Shape, check_accepted, media_type_of,
+};
 use crate::status::{ApiError, Outcome};
 use crate::subresources::scale_requests;
 use crate::{discovery, read, response, reviews, subresources, write};
@@ -42,22 +44,23 @@ pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<B
     if let Err(refusal) = authorization::check(cluster, &incoming.user, asked) {
         return response::refusal(&refusal);
     }
+    let form = (&incoming.headers, &incoming.query);
     let answer = match path {
-        Path::CoreVersions => only_get(&incoming).map(|()| {
+        Path::CoreVersions => only_get(&incoming).and_then(|()| {
             let host =
                 incoming.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-            cluster.discovery.core_versions(&cluster.registry.resources(), &incoming.headers, host)
+            cluster.discovery.core_versions(&cluster.registry.resources(), form, host)
         }),
         // Groups are told whatever the method is, versions are not.
-        Path::Groups => Ok(cluster.discovery.groups(&cluster.registry.resources(), &incoming.headers)),
+        Path::Groups => cluster.discovery.groups(&cluster.registry.resources(), form),
         Path::Group(name) => {
-            Ok(discovery::group(&cluster.registry.resources(), &name).unwrap_or_else(not_found))
+            let found = discovery::group(&cluster.registry.resources(), form, &name);
+            found.map(|found| found.unwrap_or_else(not_found))
         }
-        Path::GroupVersion(name) => {
-            discovery::group_version(&cluster.registry.resources(), &name).and_then(|found| {
+        Path::GroupVersion(name) => discovery::group_version(&cluster.registry.resources(), form, &name)
+            .and_then(|found| {
                 found.map_or_else(|| Ok(not_found()), |found| only_get(&incoming).map(|()| found))
-            })
-        }
+            }),
         Path::Resource(path) => {
             let registry = cluster.registry.resources();
             match registry.find(&path.group_version, &path.resource) {
@@ -113,6 +116,7 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
                 "/healthz",
                 "/livez",
                 "/metrics",
+                "/metrics/slis",
                 "/openapi/v3",
                 "/openid/v1/jwks",
                 "/readyz",
@@ -128,7 +132,11 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
             let body = serde_json::to_vec_pretty(&json!({"paths": paths})).unwrap_or_default();
             response::json(StatusCode::OK, body)
         }
-        "/version" => only_get(incoming).map(|()| response::json(StatusCode::OK, version()))?,
+        "/version" => {
+            only_get(incoming)?;
+            check_accepted(&incoming.headers, &["application/json"])?;
+            response::json(StatusCode::OK, version())
+        }
         "/.well-known/openid-configuration" => {
             only_get(incoming).map(|()| response::json(StatusCode::OK, issuer(incoming)))?
         }
@@ -137,6 +145,7 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
             response::with_type(StatusCode::OK, "application/jwk-set+json", r#"{"keys":[]}"#)
         }
         "/metrics" => response::with_type(StatusCode::OK, METRICS, metrics(cluster)),
+        "/metrics/slis" => response::with_type(StatusCode::OK, METRICS, checks()),
         path if is_health(path) && !incoming.path.ends_with('/') => health(path, incoming),
         path if path.starts_with("/openapi/") => {
             cluster.openapi.answer(&cluster.registry.resources(), path, &incoming.headers)
@@ -202,6 +211,20 @@ fn metrics(cluster: &Cluster) -> String {
         let count = store.count(table);
         // Writing into a string cannot fail.
         let _ = writeln!(text, "apiserver_resource_objects{{group={group:?},resource={resource:?}}} {count}");
+    }
+    text
+}
+
+/// Returns what each check of the health says.
+fn checks() -> String {
+    let mut text = String::from(
+        "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.\n# TYPE kubernetes_healthcheck gauge\n",
+    );
+    for check in CHECKS {
+        for kind in ["healthz", "livez", "readyz"] {
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "kubernetes_healthcheck{{name={check:?},type={kind:?}}} 1");
+        }
     }
     text
 }

@@ -1,5 +1,6 @@
 //! Requests as they are on the wire: selectors, representations, bad input.
 
+use apiserver::ApiServer;
 use axum::body::Body;
 use http::{Method, Request};
 use http_body_util::BodyExt;
@@ -305,4 +306,44 @@ async fn slip_37_health_and_the_list_of_groups_are_told_to_all_methods() {
     ] {
         assert_eq!(post(&server, path, json!({})).await.0, status, "{path}");
     }
+}
+
+/// Returns the status, the media type and the text of what is answered to a GET with this `Accept`.
+async fn fetched(server: &ApiServer, path: &str, accept: &str) -> (u16, String, String) {
+    let request = Request::builder().uri(path).header("accept", accept).body(Body::empty()).unwrap();
+    let answer = server.service().oneshot(request).await.unwrap();
+    let status = answer.status().as_u16();
+    let media_type = answer.headers()["content-type"].to_str().unwrap().to_owned();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (status, media_type, String::from_utf8_lossy(&body).into_owned())
+}
+
+#[tokio::test]
+async fn slip_37_discovery_is_answered_in_yaml_or_not_at_all() {
+    let server = server();
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let known = "only the following media types are accepted";
+    let listed = "406: Not Acceptable";
+    for (path, line, refusal) in [
+        ("/api", "kind: APIVersions", listed),
+        ("/apis", "kind: APIGroupList", known),
+        ("/apis/apps", "kind: APIGroup", known),
+        ("/apis/apps/v1", "kind: APIResourceList", listed),
+    ] {
+        let (status, media_type, text) = fetched(&server, path, "application/yaml").await;
+        assert_eq!((status, &*media_type), (200, "application/yaml"), "{path}");
+        assert!(text.lines().any(|found| found == line), "{path}: {text}");
+        for (accept, refusal) in [("text/plain", refusal), (table, known)] {
+            let (status, _, text) = fetched(&server, path, accept).await;
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((status, &answer["reason"]), (406, &json!("NotAcceptable")), "{path} {accept}");
+            assert!(answer["message"].as_str().unwrap().starts_with(refusal), "{path} {accept}: {text}");
+        }
+        assert_eq!(fetched(&server, path, "text/html, */*").await.0, 200);
+    }
+    assert_eq!(fetched(&server, "/version", "application/yaml").await.0, 406);
+    assert_eq!(fetched(&server, "/version", table).await.0, 200);
+    let (status, media_type, text) = fetched(&server, "/metrics/slis", "*/*").await;
+    assert_eq!((status, &media_type[..10]), (200, "text/plain"));
+    assert!(text.contains("\nkubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 1\n"), "{text}");
 }
