@@ -4,11 +4,10 @@
 //! object that was written by patches before has entries of ours for these in its managed fields; they become one of applies
 //! first, or nothing that left the chart would ever go.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use engine::{ApplyMode, TakenFrom, TakenObject};
 use objects::managed_fields::{FieldSet, path_text};
-use serde_json::{Map, Value, json};
+use objects::secret::fold_texts;
+use serde_json::{Value, json};
 
 use super::apply::{ATTEMPTS, Applier, Written, change_keys};
 use super::error::ReleaseError;
@@ -147,31 +146,6 @@ pub(super) fn applied(mut wanted: Value, resource: &Resource) -> Value {
     wanted
 }
 
-/// Moves the texts of a Secret into its data. What is no text stays, so that it is refused.
-fn fold_texts(secret: &mut Value) {
-    let Some(fields) = secret.as_object_mut() else { return };
-    let Some(Value::Object(texts)) = fields.get("stringData") else { return };
-    if texts.values().any(|text| !text.is_string()) {
-        return;
-    }
-    let texts = texts.clone();
-    if !matches!(fields.get("data"), None | Some(Value::Null | Value::Object(_))) {
-        return;
-    }
-    fields.remove("stringData");
-    if texts.is_empty() {
-        return;
-    }
-    let data = fields.entry("data").or_insert(Value::Null);
-    if data.is_null() {
-        *data = Map::new().into();
-    }
-    if let Some(data) = data.as_object_mut() {
-        let encoded = |text: &Value| STANDARD.encode(text.as_str().unwrap_or_default()).into();
-        data.extend(texts.iter().map(|(key, text)| (key.clone(), encoded(text))));
-    }
-}
-
 /// Returns the managed fields of an object with what our patches have in the entry of our applies; `None` if no patch of ours has
 /// anything.
 ///
@@ -275,25 +249,5 @@ mod tests {
         let taken = Some(("argocd".to_owned(), ".spec.replicas".to_owned()));
         assert_eq!(taken_field(&before, &after), taken, "controllers of the cluster are not told");
         assert_eq!(taken_field(&object(&[entry(MANAGER, "Update", "v1", &fields)]), &after), None);
-    }
-
-    #[test]
-    fn texts_of_a_secret_are_applied_as_its_data() {
-        for (secret, expected) in [
-            (
-                json!({"stringData": {"a": "x"}, "data": {"a": "AA==", "b": "AA=="}}),
-                json!({"data": {"a": "eA==", "b": "AA=="}}),
-            ),
-            (json!({"stringData": {"a": "x"}}), json!({"data": {"a": "eA=="}})),
-            (json!({"stringData": {"a": "x"}, "data": null}), json!({"data": {"a": "eA=="}})),
-            (json!({"stringData": {}}), json!({})),
-            (json!({"stringData": {"a": 5}}), json!({"stringData": {"a": 5}})),
-            (json!({"stringData": {"a": "x"}, "data": 5}), json!({"stringData": {"a": "x"}, "data": 5})),
-            (json!({"data": {"a": "AA=="}}), json!({"data": {"a": "AA=="}})),
-        ] {
-            let mut folded = secret.clone();
-            fold_texts(&mut folded);
-            assert_eq!(folded, expected, "{secret}");
-        }
     }
 }

@@ -10,6 +10,7 @@
 //! - [`schema`] is OpenAPI: it completes, prunes and validates values and custom objects.
 //! - [`legal`] makes names, keys and values of labels from any text.
 //! - [`memory`] estimates what a tree takes.
+//! - [`secret`] has texts of a Secret where the API server keeps them.
 //! - [`readiness`] judges whether an object is as its specification asks.
 //! - [`quantity`] and [`time`] are amounts and instants as fields hold them.
 
@@ -40,6 +41,7 @@ pub mod patch;
 pub mod quantity;
 pub mod readiness;
 pub mod schema;
+pub mod secret;
 pub mod selector;
 pub mod time;
 pub mod types;
