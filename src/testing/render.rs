@@ -32,6 +32,7 @@ pub(super) fn object_patch(patch: &ObjectPatch) -> Value {
             ("Apply", Some(("object", object.clone())))
         }
         Operation::ApplyChild { object } => ("Apply", Some(("object", object.clone()))),
+        Operation::TryCreate { object } => ("Create", Some(("object", object.clone()))),
         Operation::Create { object, existing } => {
             let name = match existing {
                 Existing::Fail => "Create",

@@ -4,6 +4,13 @@ use engine::{Failure, FailureKind};
 
 use crate::cluster::{ResolveError, failure, is_already_there, is_conflict};
 
+/// What the API server says of an object that has no form of its kind. Its code says that the server failed.
+const OF_FORM: [&str; 2] = ["typed patch object", "failed to convert new object"];
+
+/// What the API server says of a new object while the one whose place it is to take lives: there is no room for both, or a port is
+/// taken. Or a webhook can't be asked without a write.
+const OF_LIVING: [&str; 3] = ["exceeded quota", "already allocated", "does not support dry run"];
+
 /// Why an operation did not work.
 pub(super) enum PatchError {
     /// The operation itself is wrong, or its kind is not there.
@@ -33,11 +40,36 @@ impl PatchError {
     pub(super) fn is_of_content(&self) -> bool {
         match self {
             Self::Request(kube::Error::Api(status)) => {
-                // Of a field with another type, server-side apply says that the server failed.
-                matches!(status.code, 400 | 413 | 422) || status.message.contains("typed patch object")
+                matches!(status.code, 400 | 413 | 422) || self.is_of_form()
             }
             Self::Failure(failure) => failure.kind == FailureKind::HookOutput,
             Self::Request(_) | Self::Silence(_) => false,
+        }
+    }
+
+    /// Returns whether what was written has not the form of its kind.
+    pub(super) fn is_of_form(&self) -> bool {
+        self.says(&OF_FORM)
+    }
+
+    /// Returns whether a new object is refused only because the one lives whose place it is to take.
+    pub(super) fn is_of_living(&self) -> bool {
+        self.says(&OF_LIVING) || matches!(self, Self::Request(error) if is_already_there(error))
+    }
+
+    fn says(&self, texts: &[&str]) -> bool {
+        let Self::Request(kube::Error::Api(status)) = self else { return false };
+        texts.iter().any(|text| status.message.contains(text))
+    }
+
+    /// Returns the error with a sentence behind it, if the API server refused something.
+    pub(super) fn with(self, sentence: &str) -> Self {
+        match self {
+            Self::Request(kube::Error::Api(mut status)) => {
+                status.message = format!("{}; {sentence}", status.message);
+                Self::Request(kube::Error::Api(status))
+            }
+            Self::Failure(_) | Self::Request(_) | Self::Silence(_) => self,
         }
     }
 
@@ -69,5 +101,56 @@ impl From<ResolveError> for PatchError {
             ResolveError::Cluster(_) => Self::Silence(failure),
             ResolveError::Unknown(_) => Self::Failure(failure),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    fn refusal(code: u16, reason: &str, message: &str) -> PatchError {
+        PatchError::Request(kube::Error::Api(Box::new(Status {
+            code,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            ..Status::default()
+        })))
+    }
+
+    #[test]
+    fn what_has_not_the_form_of_its_kind_is_wrong_though_the_server_says_that_it_failed() {
+        for message in [
+            "failed to create typed patch object (ns/a; /v1, Kind=ConfigMap): .date: field not declared in schema",
+            "failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 3",
+        ] {
+            let error = refusal(500, "InternalError", message);
+            assert!(error.is_of_content() && error.is_of_form(), "{message}");
+        }
+        let failed = refusal(500, "InternalError", "etcdserver: request timed out");
+        assert!(!failed.is_of_content() && !failed.is_of_form());
+    }
+
+    #[test]
+    fn what_only_the_living_object_is_in_the_way_of_is_no_reason_to_keep_it() {
+        for (code, reason, message) in [
+            (409, "AlreadyExists", r#"jobs.batch "a" already exists"#),
+            (
+                403,
+                "Forbidden",
+                r#"pods "a" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"#,
+            ),
+            (
+                422,
+                "Invalid",
+                r#"Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated"#,
+            ),
+            (400, "BadRequest", r#"admission webhook "a.b.c" does not support dry run"#),
+        ] {
+            assert!(refusal(code, reason, message).is_of_living(), "{message}");
+        }
+        let denied = r#"admission webhook "a.b.c" denied the request: no"#;
+        assert!(!refusal(403, "Forbidden", denied).is_of_living());
     }
 }

@@ -180,6 +180,33 @@ impl Object<'_> {
         self.server_side_apply(value, true).await
     }
 
+    /// Asks whether the API server would make a child in the place of the one that lives. Nothing is written.
+    ///
+    /// Of a new object all is checked before its name is taken. What is no object of its kind is said by an apply only, which says
+    /// of the living one what can't change as well.
+    ///
+    /// # Errors
+    ///
+    /// If it would be refused for another reason than that the living one is there.
+    pub(super) async fn try_create(&self, value: &Value, object: &DynamicObject) -> Result<(), PatchError> {
+        let manager = || Some(FIELD_MANAGER.to_owned());
+        let params =
+            PatchParams { field_manager: manager(), force: true, dry_run: true, field_validation: None };
+        let applied = self.within(self.api.patch(&self.target.name, &params, &Patch::Apply(value))).await;
+        let outcome = match applied {
+            Err(problem) if problem.is_of_form() => Err(problem),
+            Ok(_) | Err(_) => {
+                let params = PostParams { dry_run: true, field_manager: manager() };
+                self.within(self.api.create(&params, object)).await.map(drop)
+            }
+        };
+        match outcome {
+            Err(problem) if problem.is_of_living() => Ok(()),
+            Err(problem) => Err(problem.with("what is there stays until this would be taken")),
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Looks why there was nothing to change: the object may be there, and its kind have no such subresource.
     ///
     /// # Errors

@@ -108,6 +108,7 @@ impl Patcher {
             Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
             Step::Apply { object: value, force } => object.server_side_apply(&value, force).await,
             Step::ApplyChild { object: value } => object.apply_child(&value).await,
+            Step::TryCreate { object: value, parsed } => object.try_create(&value, &parsed).await,
             Step::Filter(filter) => object.filter(filter).await,
         };
         let Err(PatchError::Request(error)) = &outcome else { return outcome };
@@ -132,9 +133,10 @@ impl Patcher {
 /// operator would be a guess.
 fn no_namespace(resource: &Resource, patch: &ObjectPatch) -> Failure {
     let field = match patch.operation {
-        Operation::Apply { .. } | Operation::ApplyChild { .. } | Operation::Create { .. } => {
-            "metadata.namespace of the object"
-        }
+        Operation::Apply { .. }
+        | Operation::ApplyChild { .. }
+        | Operation::Create { .. }
+        | Operation::TryCreate { .. } => "metadata.namespace of the object",
         Operation::Delete(_)
         | Operation::Jq { .. }
         | Operation::JsonPatch { .. }
@@ -154,6 +156,7 @@ enum Step<'a> {
     Filter(Arc<Filter>),
     JsonPatch(json_patch::Patch),
     MergePatch(&'a Value),
+    TryCreate { object: Cow<'a, Value>, parsed: Box<DynamicObject> },
 }
 
 impl<'a> Step<'a> {
@@ -165,9 +168,11 @@ impl<'a> Step<'a> {
             }
             Operation::ApplyChild { object } => Self::ApplyChild { object: Cow::Borrowed(object) },
             Operation::Create { object, existing } => {
-                let parsed = serde_json::from_value(object.clone());
-                let parsed = parsed.map_err(|error| wrong(format!("this is no object: {error}")))?;
-                Self::Create { object: Cow::Borrowed(object), parsed: Box::new(parsed), existing: *existing }
+                let parsed = parsed(object).map_err(wrong)?;
+                Self::Create { object: Cow::Borrowed(object), parsed, existing: *existing }
+            }
+            Operation::TryCreate { object } => {
+                Self::TryCreate { object: Cow::Borrowed(object), parsed: parsed(object).map_err(wrong)? }
             }
             Operation::Delete(propagation) => Self::Delete(*propagation),
             Operation::Jq { filter } => {
@@ -188,13 +193,26 @@ impl<'a> Step<'a> {
             Self::Apply { object, force } => Self::Apply { object: of_kind(object, resource), force },
             Self::ApplyChild { object } => Self::ApplyChild { object: of_kind(object, resource) },
             Self::Create { object, mut parsed, existing } => {
-                parsed.types =
-                    Some(TypeMeta { api_version: resource.api_version(), kind: resource.kind.clone() });
+                parsed.types = Some(types(resource));
                 Self::Create { object: of_kind(object, resource), parsed, existing }
+            }
+            Self::TryCreate { object, mut parsed } => {
+                parsed.types = Some(types(resource));
+                Self::TryCreate { object: of_kind(object, resource), parsed }
             }
             Self::Delete(_) | Self::Filter(_) | Self::JsonPatch(_) | Self::MergePatch(_) => self,
         }
     }
+}
+
+fn parsed(object: &Value) -> Result<Box<DynamicObject>, String> {
+    serde_json::from_value(object.clone())
+        .map(Box::new)
+        .map_err(|error| format!("this is no object: {error}"))
+}
+
+fn types(resource: &Resource) -> TypeMeta {
+    TypeMeta { api_version: resource.api_version(), kind: resource.kind.clone() }
 }
 
 fn of_kind<'a>(mut object: Cow<'a, Value>, resource: &Resource) -> Cow<'a, Value> {

@@ -18,8 +18,15 @@ use crate::hook::reconcile::ReconcileResult;
 use crate::name::RunId;
 use crate::time::Time;
 
-/// What was tried with a child: what it should be, and what it was then; `None` if it was not there.
-pub(super) type Attempt = (Checksum, Option<Checksum>);
+/// What was tried with a child.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Attempt {
+    /// What it should be, and its place among those that are made with it.
+    pub(super) declared: Checksum,
+    pub(super) place: usize,
+    /// What it was then; `None` if it was not there.
+    pub(super) living: Option<Checksum>,
+}
 
 /// What is known about one key.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@
 //! ```
 
 mod claim;
+mod comparison;
 mod controllers;
 mod finalizer;
 mod finalizer_record;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::observed::Metadata;
+use super::observed::{Metadata, ORDER};
 use crate::hook::object_patch::{ObjectPatch, Operation, Propagation, Purpose, Target};
 use crate::hook::reconcile::{MADE_BY, ObjectKind};
 use crate::hook::snapshot::Key;
@@ -17,9 +17,28 @@ pub(super) fn make(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
     patch(kind, key, Purpose::Child, Operation::ApplyChild { object })
 }
 
+/// Returns the question whether the API server would make this in the place of a child that is to go. Nothing is written.
+pub(super) fn try_make(kind: &ObjectKind, key: &Key, object: Value) -> ObjectPatch {
+    patch(kind, key, Purpose::Child, Operation::TryCreate { object })
+}
+
+/// Returns what takes from a child what others added where its hook alone has a say.
+pub(super) fn take(kind: &ObjectKind, key: &Key, change: Value) -> ObjectPatch {
+    patch(kind, key, Purpose::Child, Operation::MergePatch { patch: change })
+}
+
+/// Returns what writes on a child which place it has among those that are made with it.
+pub(super) fn place(kind: &ObjectKind, key: &Key, place: usize) -> ObjectPatch {
+    note(kind, key, ORDER, &place.to_string())
+}
+
 /// Returns what writes on a child which binding makes it.
 pub(super) fn mark(kind: &ObjectKind, key: &Key, mark: &str) -> ObjectPatch {
-    let change = json!({"metadata": {"annotations": {MADE_BY: mark}}});
+    note(kind, key, MADE_BY, mark)
+}
+
+fn note(kind: &ObjectKind, key: &Key, annotation: &str, text: &str) -> ObjectPatch {
+    let change = json!({"metadata": {"annotations": {annotation: text}}});
     patch(kind, key, Purpose::Child, Operation::MergePatch { patch: change })
 }
 

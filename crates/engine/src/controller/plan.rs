@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use objects::secret::fold_texts;
 use serde_json::{Map, Value, json};
 use values::Checksum;
 
+use super::comparison::{includes, surplus};
 use super::identity::ChildKey;
 use super::index::Reference;
 use super::key_state::{Attempt, KeyState};
@@ -41,10 +43,70 @@ pub(super) struct Parent<'p> {
 
 /// A child that there should be.
 #[derive(Debug)]
-pub(super) struct Desired {
+pub(super) struct Desired<'c> {
     pub(super) child: ChildKey,
+    /// As its hook wrote it.
+    written: &'c Value,
+    /// What is compared with the one that lives.
     object: Value,
+    /// The checksum of what is declared: neither of its place nor of what says who made it.
     checksum: Checksum,
+    /// Its place among those that are made with it.
+    place: usize,
+}
+
+impl Desired<'_> {
+    /// Returns the object as it is applied by the binding that is named so.
+    fn applied(&self, by: &str) -> Value {
+        let mut object = self.object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            set(metadata, "annotations", MADE_BY, by.to_owned());
+            set(metadata, "annotations", ORDER, self.place.to_string());
+            set(metadata, "annotations", APPLIED, self.checksum.to_string());
+        }
+        object
+    }
+
+    /// Returns what it is to try this with the one that lives, if there is one.
+    fn attempt(&self, living: Option<&Value>) -> Attempt {
+        let (declared, place) = (self.checksum, self.place);
+        Attempt { declared, place, living: living.map(|living| checksum(living, false)) }
+    }
+
+    /// Returns what the living child needs. What somebody took our note from is made again only if it differs: nobody knows what
+    /// was declared.
+    fn needs(&self, update: Update, parent: &Parent<'_>, metadata: &Metadata, living: &Value) -> Needs {
+        let noted = metadata.annotations.get(APPLIED);
+        let is_as_said = includes(living, &self.object);
+        let is_noted = noted.is_some_and(|noted| *noted == self.checksum.to_string());
+        let is_declared = || if noted.is_some() { self.is_declared_by(parent, metadata) } else { is_as_said };
+        let is_placed = metadata.order() == self.place;
+        match update {
+            Update::OnDelete if is_placed => Needs::Nothing,
+            Update::OnDelete => Needs::Place,
+            Update::InPlace | Update::Recreate if is_noted && is_as_said && is_placed => Needs::Nothing,
+            Update::InPlace | Update::Recreate if is_noted && is_as_said => Needs::Place,
+            Update::Recreate if !is_declared() => Needs::Another,
+            Update::InPlace | Update::Recreate => Needs::Apply,
+        }
+    }
+
+    /// Returns whether a living child says that this is what was declared of it when it was made.
+    fn is_declared_by(&self, parent: &Parent<'_>, living: &Metadata) -> bool {
+        let Some(noted) = living.annotations.get(APPLIED) else { return false };
+        let is_noted = |checksum: Checksum| *noted == checksum.to_string();
+        is_noted(self.checksum) || is_noted(self.earlier_checksum(parent, living.order()))
+    }
+
+    /// Returns the checksum as earlier versions noted it: the place was in it, and texts of a Secret were no data. What they made
+    /// is not to be made again because of that.
+    fn earlier_checksum(&self, parent: &Parent<'_>, place: usize) -> Checksum {
+        let mut object = declared(parent, &self.child.1.namespace, self.written);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            set(metadata, "annotations", ORDER, place.to_string());
+        }
+        Checksum::of(&object)
+    }
 }
 
 /// What is to be done about children.
@@ -60,16 +122,56 @@ pub(super) struct Plan {
     pub(super) unseen: Vec<ChildKey>,
     /// The first child that has to be gone before it can be made again.
     pub(super) leaving: Option<ChildKey>,
+    /// Whether a child is on its way out, or went: none behind it is deleted to be made again before it is there.
+    is_held: bool,
 }
 
+/// What a child that lives needs to be as it should be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Needs {
+    Nothing,
+    /// It is as declared, and has another place among those that are made with it.
+    Place,
+    /// It is changed where it is.
+    Apply,
+    /// It is deleted and made again.
+    Another,
+}
+
+/// How it is told that a child has another place each time.
+const ITS_PLACE: &str = "its place in children";
+
 impl Plan {
-    /// Takes an orphan back, unless that was tried before.
-    fn take_back(&mut self, child: ChildKey, attempt: Attempt, patch: ObjectPatch, state: &KeyState) {
-        if state.attempts.get(&child) != Some(&attempt) {
-            self.patches.push(patch);
-            self.changes.push(ChildChange::Changed(child.clone(), None));
-            self.attempts.insert(child, attempt);
+    /// Makes a child that is not there, unless it went since the hook ran or was made before. What is there without our label is
+    /// not ours, unless it says so.
+    fn make(&mut self, kind: &ObjectKind, one: &Desired<'_>, by: &str, state: &KeyState) {
+        let (child, attempt) = (&one.child, one.attempt(None));
+        if state.gone.contains(child) {
+            self.is_held = true;
+            return;
         }
+        let before = state.attempts.get(child);
+        if before.is_some_and(|before| before.living.is_none()) {
+            self.unseen.push(child.clone());
+        }
+        if before != Some(&attempt) {
+            self.patches.push(patches::make(kind, &child.1, one.applied(by)));
+            self.changes.push(ChildChange::Made(child.clone()));
+            self.attempts.insert(child.clone(), attempt);
+        }
+    }
+
+    /// Changes a child, in this place if that is known.
+    fn change(
+        &mut self,
+        child: &ChildKey,
+        place: Option<String>,
+        attempt: Attempt,
+        patches: Vec<ObjectPatch>,
+    ) {
+        self.patches.extend(patches);
+        self.changes.push(ChildChange::Changed(child.clone(), place));
+        self.attempts.insert(child.clone(), attempt);
     }
 }
 
@@ -90,12 +192,12 @@ impl Parent<'_> {
 /// # Errors
 ///
 /// If one of them can't be a child of this parent, nothing is done.
-pub(super) fn desired(
+pub(super) fn desired<'c>(
     binding: &ReconcileBinding,
     parent: &Parent<'_>,
     watches: &[Watch],
-    children: &[Value],
-) -> Result<Vec<Desired>, Failure> {
+    children: &'c [Value],
+) -> Result<Vec<Desired<'c>>, Failure> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::with_capacity(children.len());
     for (place, object) in children.iter().enumerate() {
@@ -108,13 +210,13 @@ pub(super) fn desired(
     Ok(all)
 }
 
-fn desired_one(
+fn desired_one<'c>(
     binding: &ReconcileBinding,
     parent: &Parent<'_>,
     watches: &[Watch],
-    (place, object): (usize, &Value),
-) -> Result<Desired, Failure> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    (place, written): (usize, &'c Value),
+) -> Result<Desired<'c>, Failure> {
+    let text = |pointer: &str| written.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = ObjectKind { api_version: text("/apiVersion").to_owned(), kind: text("/kind").to_owned() };
     let Some(index) = binding.children.iter().position(|child| child.kind == kind) else {
         let known: Vec<String> = binding
@@ -130,47 +232,56 @@ fn desired_one(
         );
         return Err(refused(place, &message));
     };
-    let key = key_in(watches.get(index), object);
+    let key = key_in(watches.get(index), written);
     for (field, text) in [("namespace", &key.namespace), ("name", &key.name)] {
         if !is_path_part(text) {
             let message = format!("metadata.{field} {text:?} can't be '.' or '..', nor have '/' or '%'");
             return Err(refused(place, &message));
         }
     }
-    let (mut object, mut is_owned) = (object.clone(), false);
+    let mut object = declared(parent, &key.namespace, written);
+    if (kind.api_version.as_str(), kind.kind.as_str()) == ("v1", "Secret") {
+        // They can be read again only there.
+        fold_texts(&mut object);
+    }
+    let checksum = Checksum::of(&object);
+    // A deletion in the foreground waits for it. It is not in the checksum: children that were made without it are as declared.
+    let owner = object.pointer_mut("/metadata/ownerReferences/0").and_then(Value::as_object_mut);
+    if let Some(owner) = owner {
+        owner.insert("blockOwnerDeletion".to_owned(), true.into());
+    }
+    Ok(Desired { child: (index, key), written, object, checksum, place })
+}
+
+/// Returns what a hook declares of a child in this namespace, with what says whose it is.
+fn declared(parent: &Parent<'_>, namespace: &str, written: &Value) -> Value {
+    let mut object = written.clone();
     // It is that of whoever looks after the child.
     object.as_object_mut().map(|fields| fields.remove("status"));
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in OF_THE_SERVER {
             metadata.remove(field);
         }
-        if key.namespace.is_empty() {
+        if namespace.is_empty() {
             metadata.remove("namespace");
         }
         set(metadata, "labels", CHILD_LABEL, "true".to_owned());
-        set(metadata, "annotations", ORDER, place.to_string());
-        if parent.may_own(&key.namespace) {
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            // Who copies a child says nothing of the copy with them.
+            annotations.retain(|name, _| ![ORDER, APPLIED, MADE_BY].contains(&name.as_str()));
+        }
+        if parent.may_own(namespace) {
             let owner = json!({
                 "apiVersion": parent.kind.api_version, "kind": parent.kind.kind, "name": &*parent.key.name,
                 "uid": &*parent.metadata.uid, "controller": true,
             });
-            is_owned = true;
             metadata.insert("ownerReferences".to_owned(), json!([owner]));
         } else {
             metadata.remove("ownerReferences");
             set(metadata, "annotations", OWNED_BY, format!("{}/{}", parent.kind, parent.key));
         }
     }
-    let checksum = Checksum::of(&object);
-    // A deletion in the foreground waits for it. It is not in the checksum: children that were made without it are as declared.
-    let owner = object.pointer_mut("/metadata/ownerReferences/0").and_then(Value::as_object_mut);
-    if let Some(owner) = owner.filter(|_| is_owned) {
-        owner.insert("blockOwnerDeletion".to_owned(), true.into());
-    }
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        set(metadata, "annotations", APPLIED, checksum.to_string());
-    }
-    Ok(Desired { child: (index, key), object, checksum })
+    object
 }
 
 /// Returns where a child is. What says a namespace of a kind that is in none is there all the same: an owner in a namespace would
@@ -196,14 +307,6 @@ pub(super) fn named(
     })
 }
 
-/// Returns an object that says which binding makes it. Nothing else is compared with: children that were made before do not say it.
-fn marked(mut object: Value, mark: &str) -> Value {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        set(metadata, "annotations", MADE_BY, mark.to_owned());
-    }
-    object
-}
-
 /// Sets a text in a mapping of the metadata. A mapping that is null counts as empty.
 fn set(metadata: &mut Map<String, Value>, field: &str, key: &str, text: String) {
     let fields = metadata.entry(field).or_insert(Value::Null);
@@ -215,7 +318,8 @@ fn set(metadata: &mut Map<String, Value>, field: &str, key: &str, text: String) 
 }
 
 /// Returns what has to be done so that all children are as they should be. What was tried before is not tried again, and what
-/// went since the hook ran is not made: the next run says whether it should be there.
+/// went since the hook ran is not made: the next run says whether it should be there. One that is made again goes when those before
+/// it are there.
 ///
 /// # Errors
 ///
@@ -224,30 +328,17 @@ pub(super) fn plan(
     binding: &ReconcileBinding,
     parent: &Parent<'_>,
     watches: &[Watch],
-    desired: Vec<Desired>,
+    desired: Vec<Desired<'_>>,
     state: &KeyState,
 ) -> Result<Plan, Failure> {
     let references = parent.references();
     let mut plan = Plan::default();
-    for (place, one) in desired.into_iter().enumerate() {
-        let Desired { child, object, checksum: wanted } = one;
+    for one in desired {
+        let child = &one.child;
         let (Some(of), Some(watch)) = (binding.children.get(child.0), watches.get(child.0)) else { continue };
         let Some(claim) = watch.claim() else { continue };
         let Some(living) = watch.snapshot.get(&child.1) else {
-            let attempt = (wanted, None);
-            if state.gone.contains(&child) {
-                continue;
-            }
-            let before = state.attempts.get(&child);
-            if before.is_some_and(|(_, living)| living.is_none()) {
-                plan.unseen.push(child.clone());
-            }
-            if before != Some(&attempt) {
-                // What is there without our label is not ours, unless it says so.
-                plan.patches.push(patches::make(&of.kind, &child.1, marked(object, claim.own())));
-                plan.changes.push(ChildChange::Made(child.clone()));
-                plan.attempts.insert(child, attempt);
-            }
+            plan.make(&of.kind, &one, claim.own(), state);
             continue;
         };
         let metadata = Metadata::of(living);
@@ -255,24 +346,27 @@ pub(super) fn plan(
         if is_orphan && parent.may_own(&child.1.namespace) {
             // Somebody deleted its owner, or deletes it, and asked that it stays (`--cascade=orphan`).
             if !parent.metadata.is_deleting() && !metadata.is_deleting() {
-                let attempt = (wanted, Some(checksum(&value(living), false)));
-                let patch = patches::apply(&of.kind, &child.1, marked(object, claim.own()));
-                plan.take_back(child, attempt, patch, state);
+                let attempt = one.attempt(Some(&value(living)));
+                if state.attempts.get(child) != Some(&attempt) {
+                    let patch = patches::apply(&of.kind, &child.1, one.applied(claim.own()));
+                    plan.change(child, None, attempt, vec![patch]);
+                }
             }
             continue;
         }
         if !metadata.parent(parent.kind).iter().any(|reference| references.contains(reference)) {
-            let message = format!("{} is there already, and is not a child of it", shown(binding, &child));
-            return Err(taken(place, &message));
+            let message = format!("{} is there already, and is not a child of it", shown(binding, child));
+            return Err(taken(one.place, &message));
         }
         if let Some(rival) = claim.rival(&metadata) {
-            let shown = shown(binding, &child);
+            let shown = shown(binding, child);
             let message = format!("{shown} is there already: binding {rival} of the same kind makes it");
-            return Err(taken(place, &message));
+            return Err(taken(one.place, &message));
         }
         if metadata.is_deleting() {
             // It is made again when it is gone.
-            plan.leaving.get_or_insert(child);
+            plan.is_held = true;
+            plan.leaving.get_or_insert_with(|| child.clone());
             continue;
         }
         if !claim.includes(&metadata) {
@@ -281,23 +375,36 @@ pub(super) fn plan(
             continue;
         }
         let living = value(living);
-        let is_other = metadata.annotations.get(APPLIED) != Some(&wanted.to_string());
-        if !is_other && includes(&living, &readable(&object)) {
+        let needs = one.needs(of.update, parent, &metadata, &living);
+        let is_changed = needs != Needs::Another && of.update != Update::OnDelete;
+        let surplus = if is_changed { surplus(&living, &one.object, &of.exact) } else { Vec::new() };
+        if needs == Needs::Nothing && surplus.is_empty() {
             continue;
         }
-        let attempt = (wanted, Some(checksum(&living, false)));
-        if of.update == Update::OnDelete || state.attempts.get(&child) == Some(&attempt) {
+        let is_behind = plan.is_held && needs == Needs::Another;
+        plan.is_held |= needs == Needs::Another;
+        let attempt = one.attempt(Some(&living));
+        if is_behind || state.attempts.get(child) == Some(&attempt) {
             continue;
         }
-        let place = state.turns.place(&child, &living, &object);
-        plan.changes.push(ChildChange::Changed(child.clone(), place));
-        plan.patches.push(match of.update {
-            Update::Recreate if is_other => patches::delete(&of.kind, &child.1),
-            Update::InPlace | Update::OnDelete | Update::Recreate => {
-                patches::apply(&of.kind, &child.1, marked(object, claim.own()))
+        let (kind, key) = (&of.kind, &child.1);
+        let mut place = state.turns.place(child, &living, &one.object);
+        let mut patches = match needs {
+            Needs::Nothing => Vec::new(),
+            Needs::Place => {
+                place = Some(ITS_PLACE.to_owned());
+                vec![patches::place(kind, key, one.place)]
             }
-        });
-        plan.attempts.insert(child, attempt);
+            Needs::Apply => vec![patches::apply(kind, key, one.applied(claim.own()))],
+            Needs::Another => {
+                vec![patches::try_make(kind, key, one.applied(claim.own())), patches::delete(kind, key)]
+            }
+        };
+        for (field, change) in surplus {
+            place.get_or_insert_with(|| field.to_string());
+            patches.push(patches::take(kind, key, change));
+        }
+        plan.change(child, place, attempt, patches);
     }
     Ok(plan)
 }
@@ -338,49 +445,4 @@ fn refused(place: usize, message: &str) -> Failure {
 /// Returns why nothing is done about children while the place of one is taken. The other files of the hook were carried out.
 fn taken(place: usize, message: &str) -> Failure {
     Failure::new(FailureKind::HookOutput, format!("children[{place}]: {message}")).advise(ANOTHER_NAME)
-}
-
-/// Returns the fields of an object that can be read again: the API server turns `stringData` of a Secret into `data`.
-fn readable(object: &Value) -> Value {
-    let mut object = object.clone();
-    object.as_object_mut().map(|fields| fields.remove("stringData"));
-    object
-}
-
-/// Returns whether a living object has everything that it should have. What it has besides is of others.
-fn includes(living: &Value, wanted: &Value) -> bool {
-    match (living, wanted) {
-        (Value::Object(living), Value::Object(wanted)) => {
-            wanted.iter().all(|(key, wanted)| match living.get(key) {
-                Some(living) => includes(living, wanted),
-                None => is_nothing(wanted),
-            })
-        }
-        (Value::Array(living), Value::Array(wanted)) => {
-            let id = |item: &Value| {
-                ["name", "uid"].iter().find_map(|key| item.get(key)?.as_str().map(str::to_owned))
-            };
-            let ids: Option<Vec<String>> = wanted.iter().map(id).collect();
-            match ids.filter(|ids| !ids.is_empty()) {
-                Some(ids) => wanted.iter().zip(ids).all(|(wanted, name)| {
-                    living.iter().any(|living| id(living).as_ref() == Some(&name) && includes(living, wanted))
-                }),
-                None => {
-                    living.len() == wanted.len()
-                        && living.iter().zip(wanted).all(|(living, wanted)| includes(living, wanted))
-                }
-            }
-        }
-        (living, wanted) => living == wanted,
-    }
-}
-
-/// Returns whether a field that is left out says the same.
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
 }

@@ -342,8 +342,8 @@ impl Controller {
             if concern.is_gone && !state.is_idle() {
                 state.gone.insert(child.clone());
             }
-            let Some((_, tried)) = state.attempts.get(&child) else { continue };
-            if *tried != living.as_ref().map(|item| checksum(&value(item), false)) || concern.is_gone {
+            let Some(tried) = state.attempts.get(&child) else { continue };
+            if tried.living != living.as_ref().map(|item| checksum(&value(item), false)) || concern.is_gone {
                 state.attempts.remove(&child);
             }
         }

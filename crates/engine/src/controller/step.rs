@@ -310,7 +310,7 @@ impl Controller {
     }
 
     /// Returns the children that a result asks for.
-    fn desired(&self, key: &Key, result: &ReconcileResult) -> Result<Vec<Desired>, Failure> {
+    fn desired<'r>(&self, key: &Key, result: &'r ReconcileResult) -> Result<Vec<Desired<'r>>, Failure> {
         let children = result.children.as_deref().unwrap_or_default();
         if children.is_empty() {
             return Ok(Vec::new());

@@ -360,7 +360,10 @@ impl World {
                 self.deletes_chart(&kind, &name);
                 return;
             }
-            Operation::Apply { .. } | Operation::ApplyChild { .. } | Operation::Jq { .. } => {
+            Operation::Apply { .. }
+            | Operation::ApplyChild { .. }
+            | Operation::TryCreate { .. }
+            | Operation::Jq { .. } => {
                 panic!("nobody does this here: {patch}")
             }
         }

@@ -414,6 +414,13 @@ impl ControlPlane {
             _ if self.missing_kinds.contains(&target.kind) => {
                 Err(format!("kind {} does not exist", target.kind))
             }
+            (
+                Operation::Apply { object, .. }
+                | Operation::ApplyChild { object }
+                | Operation::TryCreate { object },
+                _,
+            ) if object["spec"]["text"] == "invalid" => Err(format!("{key}: spec.text is invalid")),
+            (Operation::TryCreate { .. }, _) => Ok(()),
             (Operation::ApplyChild { object }, Some(known)) if !is_child_of_same(&known, object) => {
                 Err(format!("{key} is there already, and is not a child of it"))
             }
@@ -477,6 +484,12 @@ impl ControlPlane {
                 self.released.insert(uid);
             }
             known["metadata"]["finalizers"] = finalizers.clone();
+            self.put(address, known);
+            return Ok(());
+        }
+        if let Some(spec) = patch.get("spec") {
+            self.log.push(format!("spec {spec} of {key}"));
+            merge(&mut known["spec"], spec);
             self.put(address, known);
             return Ok(());
         }

@@ -24,6 +24,7 @@ mod controller_finalizers;
 mod controller_ownership;
 mod controller_remarks;
 mod controller_removal;
+mod controller_updates;
 mod controller_wakes;
 mod controllers;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]

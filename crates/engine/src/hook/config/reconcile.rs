@@ -8,7 +8,7 @@ use super::report::{Path, Report};
 use super::selector;
 use crate::hook::reconcile::{
     ChildKind, FieldPath, MAX_CONCURRENCY, MAX_FIELDS, MAX_KINDS, MAX_PATH_PARTS, ObjectKind,
-    ParentReference, ReconcileBinding, RelatedKind,
+    ParentReference, ReconcileBinding, RelatedKind, Update,
 };
 use crate::hook::selection::{Namespaces, Selection};
 use crate::hook::spec::HookSpec;
@@ -36,7 +36,12 @@ fn read_one(mut item: Fields<'_>, report: &Report) -> ReconcileBinding {
         finalizer: given(item.string("finalizer")),
         queue: given(item.string("queue")).map(QueueName::from),
         concurrency: usize::try_from(concurrency).unwrap_or(1).max(1),
-        children: item.objects("children", 0).unwrap_or_default().into_iter().map(read_child).collect(),
+        children: item
+            .objects("children", 0)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|item| read_child(item, report))
+            .collect(),
         related: item
             .objects("related", 0)
             .unwrap_or_default()
@@ -48,7 +53,7 @@ fn read_one(mut item: Fields<'_>, report: &Report) -> ReconcileBinding {
     binding
 }
 
-fn read_child(mut item: Fields<'_>) -> ChildKind {
+fn read_child(mut item: Fields<'_>, report: &Report) -> ChildKind {
     item.require(&["apiVersion", "kind"]);
     let kind = ObjectKind {
         api_version: item.string("apiVersion").unwrap_or_default(),
@@ -56,9 +61,10 @@ fn read_child(mut item: Fields<'_>) -> ChildKind {
     };
     let update = item.word("update", &["InPlace", "Recreate", "OnDelete"]);
     let update = update.and_then(|word| word.parse().ok()).unwrap_or_default();
+    let exact = item.strings("exact", 1).map(|paths| fields(&paths, &item.path().key("exact"), report));
     let jq_filter = item.string("jqFilter").filter(|filter| !filter.is_empty());
     item.finish();
-    ChildKind { kind, update, jq_filter }
+    ChildKind { kind, update, exact: exact.unwrap_or_default(), jq_filter }
 }
 
 fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
@@ -69,9 +75,9 @@ fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
     let annotation = item.string("parentAnnotation").map(ParentReference::Annotation);
     let label = item.string("parentLabel").map(ParentReference::Label);
     let owner = item.boolean("ownerOf").filter(|is_owner| *is_owner).map(|_| ParentReference::Owner);
-    let fields =
-        item.strings("namedBy", 1).map(|paths| named_by(&paths, &item.path().key("namedBy"), report));
-    let mut references = annotation.into_iter().chain(label).chain(owner).chain(fields);
+    let named = item.strings("namedBy", 1).map(|paths| fields(&paths, &item.path().key("namedBy"), report));
+    let named = named.map(ParentReference::Fields);
+    let mut references = annotation.into_iter().chain(label).chain(owner).chain(named);
     let parent = if let (Some(parent), None) = (references.next(), references.next()) {
         parent
     } else {
@@ -86,8 +92,8 @@ fn read_related(mut item: Fields<'_>, report: &Report) -> RelatedKind {
     RelatedKind { name, selection, parent, jq_filter }
 }
 
-/// Reads the fields of a parent that name what is related to it.
-fn named_by(paths: &[String], place: &Path, report: &Report) -> ParentReference {
+/// Reads the paths of fields.
+fn fields(paths: &[String], place: &Path, report: &Report) -> Vec<FieldPath> {
     if paths.len() > MAX_FIELDS {
         report.note(place, format!("{place} has {} fields, and may have {MAX_FIELDS}", paths.len()));
     }
@@ -101,7 +107,7 @@ fn named_by(paths: &[String], place: &Path, report: &Report) -> ParentReference 
         }
         field
     };
-    ParentReference::Fields(paths.iter().filter_map(read).collect())
+    paths.iter().filter_map(read).collect()
 }
 
 /// Notes what is wrong with the meaning of bindings.
@@ -159,12 +165,29 @@ fn check_children(
         let path = path.item(index);
         check_kind(&child.kind, &|key, problem| note(&path.key(key), problem));
         check_filter(child.jq_filter.as_deref(), &path, note, compile);
+        check_exact(child, &|problem| note(&path.key("exact"), format!("exact is invalid: {problem}")));
         let same =
             |other: &ObjectKind| (other.group(), &other.kind) == (child.kind.group(), &child.kind.kind);
         if same(&binding.kind()) {
             note(&path.key("kind"), format!("kind is invalid: {} is the kind of the parent", child.kind));
         } else if !kinds.insert((child.kind.group(), &child.kind.kind)) {
             note(&path.key("kind"), format!("kind is invalid: {} is there twice", child.kind));
+        }
+    }
+}
+
+/// Notes fields of a child that are not its hook's alone: others write into all metadata and into the status.
+fn check_exact(child: &ChildKind, note: &dyn Fn(String)) {
+    if !child.exact.is_empty() && child.update == Update::OnDelete {
+        note("with update: OnDelete a child is left as it is".to_owned());
+    }
+    for field in &child.exact {
+        if field
+            .parts()
+            .next()
+            .is_some_and(|part| ["apiVersion", "kind", "metadata", "status"].contains(&part))
+        {
+            note(format!("{field} is not of the hook alone; name fields such as spec"));
         }
     }
 }

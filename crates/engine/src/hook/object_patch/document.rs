@@ -123,7 +123,9 @@ impl Reader {
         }?;
         match &operation {
             Operation::Create { object, .. } => self.check_object(object, &mut target, true),
-            Operation::Apply { object, .. } | Operation::ApplyChild { object } => {
+            Operation::Apply { object, .. }
+            | Operation::ApplyChild { object }
+            | Operation::TryCreate { object } => {
                 target.subresource = without_slash(&subresource);
                 self.check_object(object, &mut target, false);
             }

@@ -63,6 +63,11 @@ pub enum Operation {
         /// What it shall be like.
         object: Value,
     },
+    /// The API server is asked whether it would make this child in the place of the one that lives. Nothing is written.
+    TryCreate {
+        /// What it shall be like.
+        object: Value,
+    },
     /// The object is created.
     Create {
         /// The object.
@@ -127,7 +132,7 @@ impl fmt::Display for ObjectPatch {
             (Purpose::Finalizer, _) => "finalizers of",
             (Purpose::Status, _) => "status of",
             (_, Operation::Apply { .. } | Operation::ApplyChild { .. }) => "Apply object",
-            (_, Operation::Create { .. }) => "Create object",
+            (_, Operation::Create { .. } | Operation::TryCreate { .. }) => "Create object",
             (_, Operation::Delete(_)) => "Delete object",
             (_, Operation::Jq { .. } | Operation::JsonPatch { .. } | Operation::MergePatch { .. }) => {
                 "Filter object"

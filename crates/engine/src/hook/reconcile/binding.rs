@@ -13,7 +13,7 @@ pub const MAX_CONCURRENCY: i64 = 100;
 /// How many kinds of children, and how many related kinds, a binding may have.
 pub const MAX_KINDS: usize = 50;
 
-/// How many fields of a parent may name objects of a related kind.
+/// How many fields of a parent may name objects of a related kind, and in how many a child may have nothing else.
 pub const MAX_FIELDS: usize = 20;
 
 /// How many parts the path of such a field may have.
@@ -114,6 +114,8 @@ pub struct ChildKind {
     pub kind: ObjectKind,
     /// How a child of it changes.
     pub update: Update,
+    /// The fields in which it has nothing that its hook does not say.
+    pub exact: Vec<FieldPath>,
     /// The filter whose result has to change for a child to wake its parent; `None` if any change does.
     pub jq_filter: Option<String>,
 }
@@ -168,6 +170,16 @@ impl FieldPath {
         is_good.then_some(Self(parts))
     }
 
+    /// Returns the names of the fields on the way.
+    pub(crate) fn parts(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Returns what an object has there. Lists have no fields.
+    pub(crate) fn value<'v>(&self, object: &'v Value) -> Option<&'v Value> {
+        self.parts().try_fold(object, |value, part| value.get(part))
+    }
+
     /// Returns the texts that an object has there; empty ones are none.
     pub(crate) fn texts<'v>(&self, object: &'v Value) -> Vec<&'v str> {
         let mut all = vec![object];
@@ -175,6 +187,13 @@ impl FieldPath {
             all = all.into_iter().flat_map(items).filter_map(|value| value.get(part)).collect();
         }
         all.into_iter().flat_map(items).filter_map(Value::as_str).filter(|text| !text.is_empty()).collect()
+    }
+}
+
+/// Writes it as a configuration does.
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("."))
     }
 }
 

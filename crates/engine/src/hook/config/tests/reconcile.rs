@@ -180,6 +180,37 @@ fn the_fields_in_which_a_parent_names_others_are_paths() {
 }
 
 #[test]
+fn the_fields_that_are_a_hooks_alone_are_paths_that_others_do_not_write() {
+    let child = |more: &str| format!("[{{{BARE}, children: [{{apiVersion: v1, kind: Pod, {more}}}]}}]");
+    let spec = valid(&format!("configVersion: v1\nreconcile: {}", child("exact: [spec, data.a]")));
+    let exact: Vec<String> = spec.reconciles[0].children[0].exact.iter().map(ToString::to_string).collect();
+    assert_eq!(exact, ["spec", "data.a"]);
+    for (more, expected) in [
+        ("exact: []".to_owned(), "reconcile.children.exact should have at least 1 items"),
+        ("exact: [.spec]".to_owned(), "reconcile.children.exact should have paths such as spec.secret.name"),
+        (
+            format!("exact: [{}]", ["a"; 21].join(", ")),
+            "reconcile.children.exact has 21 fields, and may have 20",
+        ),
+        (
+            "exact: [metadata.labels]".to_owned(),
+            "invalid reconcile config [0]: exact is invalid: metadata.labels is not of the hook alone",
+        ),
+        (
+            "exact: [status]".to_owned(),
+            "invalid reconcile config [0]: exact is invalid: status is not of the hook alone",
+        ),
+        (
+            "exact: [spec], update: OnDelete".to_owned(),
+            "invalid reconcile config [0]: exact is invalid: with update: OnDelete",
+        ),
+    ] {
+        let error = refused(&child(&more));
+        assert!(error.starts_with(expected), "{more}: {error}");
+    }
+}
+
+#[test]
 fn how_runs_are_tried_again_is_refused_where_there_are_only_keys_which_have_waits_of_their_own() {
     let with = |more: &str| {
         format!("configVersion: v1\nsettings: {{retry: {{delay: 1s}}}}\n{more}reconcile: [{{{BARE}}}]")
