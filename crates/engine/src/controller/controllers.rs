@@ -380,6 +380,14 @@ impl Controllers {
         for work in self.queues.values() {
             work.add_view(queues, most_tasks, now);
         }
+        let on = self.all.values().filter(|controller| !controller.is_retired);
+        let mut empty: BTreeSet<&QueueName> = on.map(|controller| &controller.queue).collect();
+        for queue in &*queues {
+            empty.remove(&queue.name);
+        }
+        let view =
+            |name: &QueueName| QueueView { name: name.clone(), status: String::new(), tasks: Vec::new() };
+        queues.extend(empty.into_iter().map(view).collect::<Vec<_>>());
     }
 
     /// Adds pictures of the watches of controllers to those of other bindings.

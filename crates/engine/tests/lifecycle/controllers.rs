@@ -223,6 +223,16 @@ fn a_child_that_was_made_and_is_never_seen_is_made_again_and_told() {
 }
 
 #[test]
+fn the_queue_of_a_controller_is_shown_also_when_nothing_is_in_it() {
+    let mut plane = ControlPlane::new(&controller().global_hook("two.sh", SECOND), sites);
+    plane.run_for(1);
+    let queues = plane.engine.view().queues;
+    let all: Vec<(&str, usize)> =
+        queues.iter().map(|queue| (queue.name.as_str(), queue.tasks.len())).collect();
+    assert_eq!(all, [("main", 0), ("global/site.sh/site", 0), ("global/two.sh/other", 0)]);
+}
+
+#[test]
 fn a_key_gets_its_finalizer_then_its_children_then_its_status() {
     let mut plane = started();
     site(&mut plane, "a", json!({"maps": ["x", "y"], "text": "1"}));
