@@ -150,7 +150,8 @@ pub fn parse(text: &[u8]) -> Result<ReconcileResult, ResultError> {
 }
 
 fn shape(place: &str, expected: &'static str, found: &Value) -> ResultError {
-    ResultError::Shape { place: place.to_owned(), expected, found: json_type(found).to_owned() }
+    let found = if found == "" { "an empty text" } else { json_type(found) };
+    ResultError::Shape { place: place.to_owned(), expected, found: found.to_owned() }
 }
 
 fn children(value: Value) -> Result<Vec<Value>, ResultError> {
@@ -165,7 +166,7 @@ fn children(value: Value) -> Result<Vec<Value>, ResultError> {
         {
             let found = child.pointer(pointer).unwrap_or(&Value::Null);
             if found.as_str().is_none_or(str::is_empty) {
-                return Err(shape(&format!("children[{place}].{field}"), "a text", found));
+                return Err(shape(&format!("children[{place}].{field}"), "a text that is not empty", found));
             }
         }
         let namespace = child.pointer("/metadata/namespace");
@@ -277,7 +278,14 @@ mod tests {
                 child(json!({"kind": "A", "metadata": {"name": "a"}})),
                 "children[0].apiVersion: expected a text",
             ),
-            (child(json!({"apiVersion": "v1", "kind": "A"})), "children[0].metadata.name: expected a text"),
+            (
+                child(json!({"apiVersion": "v1", "kind": "A"})),
+                "children[0].metadata.name: expected a text that is not empty, found ",
+            ),
+            (
+                child(json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": ""}})),
+                "children[0].metadata.name: expected a text that is not empty, found an empty text",
+            ),
             (
                 child(json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "namespace": 1}})),
                 "children[0].metadata.namespace: ",
