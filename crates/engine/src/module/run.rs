@@ -12,10 +12,10 @@ use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
 use crate::hook::Lifecycle;
-use crate::name::{ModuleName, Scope};
+use crate::name::{ModuleName, QueueName, Scope};
 use crate::queue::{Next, Reason};
 use crate::release_target::ReleaseTarget;
-use crate::task::{Answer, ModuleRun, RunStage, Task, TaskHead, TaskKind, Trigger};
+use crate::task::{Answer, HookRun, ModuleRun, RunStage, Task, TaskHead, TaskKind, Trigger};
 
 impl Modules {
     /// Does the next step of a module run.
@@ -179,6 +179,9 @@ impl Modules {
         }
         let under_way = lower.bindings.unsynchronized(&spec.hooks).next();
         if let Some((key, reason)) = under_way {
+            if leave_main(lower, head, &run.module) {
+                return Some(Next::First(self.queue_synchronizations(lower, head, &spec.hooks)));
+            }
             // It may wait for a kind itself; then this run waits for that kind, too.
             return Some(Next::Wait(lower.queues.synchronization_aside(&key).unwrap_or(reason)));
         }
@@ -316,4 +319,15 @@ impl Modules {
 /// Returns the stage of a module run that follows its chart.
 pub(crate) fn after_helm(configuration: &Configuration, name: &ModuleName) -> RunStage {
     RunStage::AfterHelm { n: 0, values_before: configuration.values_of(name) }
+}
+
+/// Drops the Synchronizations of a module that an earlier run queued in `main`, if this one is elsewhere: they stand behind
+/// what waits for this run. Returns whether there were any.
+fn leave_main(lower: &mut Lower<'_>, head: &TaskHead, name: &ModuleName) -> bool {
+    let main = QueueName::main();
+    let is_one =
+        |task: &Task| task.module() == Some(name) && task.hook_run().is_some_and(HookRun::is_synchronization);
+    let runs = |task: &Task| task.head.queue.is_main() && is_one(task);
+    let is_running = lower.queues.in_flight().any(|running| runs(&running.task));
+    !head.queue.is_main() && !is_running && lower.drop_tasks_in(&main, |task| !is_one(task))
 }

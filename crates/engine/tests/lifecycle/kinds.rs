@@ -338,8 +338,11 @@ fn bindings(random: &mut Random, kinds: &[&str]) -> Vec<String> {
         let waits = if random.below(2) == 0 { "" } else { ", waitForSynchronization: false" };
         let group = if random.below(4) == 0 { ", group: g" } else { "" };
         let include = if n > 0 && random.below(3) == 0 { ", includeSnapshotsFrom: [b0]" } else { "" };
+        let filter = if random.below(3) == 0 { ", jqFilter: .a" } else { "" };
         let silent = if random.below(6) == 0 { ", executeHookOnSynchronization: false" } else { "" };
-        bindings.push(format!("{{name: b{n}, kind: {kind}, queue: {queue}{waits}{group}{include}{silent}}}"));
+        bindings.push(format!(
+            "{{name: b{n}, kind: {kind}, queue: {queue}{waits}{group}{include}{filter}{silent}}}"
+        ));
     }
     if random.below(2) == 0 {
         bindings.reverse();
@@ -454,6 +457,10 @@ fn life(seed: u64, sleeps: bool) -> (Dependencies, World) {
     }
     for hook in &made.hooks {
         let key = hook.split('/').next().unwrap();
+        // So that what was found out about a kind is old when the next one asks for it.
+        if random.below(3) == 0 {
+            world = world.takes(hook, random.below(20_000));
+        }
         for n in 0..random.below(3) {
             world = match random.below(4) {
                 0 => world.fails(hook, 1),
