@@ -131,6 +131,9 @@ pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value) -> Outco
         if object.pointer("/spec/dataSource/name").is_none_or(|name| name == "") {
             remove_from_spec(object, "dataSource");
         }
+        if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+            status.remove("phase");
+        }
     }
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         definitions::prepare(object);
@@ -272,11 +275,22 @@ fn select_pods_of_job(job: &mut Value) {
             }
         }
     }
-    // A job without labels takes those of its pods.
-    let labels = job.pointer("/spec/template/metadata/labels").cloned();
-    let own = job.get_mut("metadata").and_then(Value::as_object_mut);
-    if let (Some(own), Some(labels)) = (own, labels) {
-        own.entry("labels").or_insert(labels);
+}
+
+/// Fills in what stored objects have and those do not yet that validating webhooks see.
+pub(crate) fn complete_new(request: &RequestContext, object: &mut Value) {
+    if request.resource.is("batch", "jobs") {
+        // A job without labels takes those of its pods.
+        let labels = object.pointer("/spec/template/metadata/labels").cloned();
+        let own = object.get_mut("metadata").and_then(Value::as_object_mut);
+        if let (Some(own), Some(labels)) = (own, labels) {
+            own.entry("labels").or_insert(labels);
+        }
+    }
+    if request.resource.is("", "persistentvolumeclaims")
+        && let Some(status) = object.get_mut("status").and_then(Value::as_object_mut)
+    {
+        status.insert("phase".into(), json!("Pending"));
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn keep(request: &RequestContext, old: &Value, new: &mut Value) {
         let since = since.map(|known| text(known, "lastTransitionTime").to_owned());
         let Some(fields) = condition.as_object_mut() else { continue };
         for (name, time) in
-            [("lastUpdateTime", now.clone()), ("lastTransitionTime", since.unwrap_or(now.clone()))]
+            [("lastUpdateTime", now.clone()), ("lastTransitionTime", since.unwrap_or_else(|| now.clone()))]
         {
             if fields.get(name).is_none_or(Value::is_null) {
                 fields.insert(name.to_owned(), json!(time));

@@ -98,6 +98,7 @@ pub(crate) fn create_object(
     admission::prepare_new(request, &mut object)?;
     pipeline.validate_create(&object)?;
     pipeline.ask_validating(Operation::Create, None, &object)?;
+    admission::complete_new(request, &mut object);
     let object_ref = request.object_ref(object_meta::text(&object, "name"));
     commit_new(request, &object_ref, object, owned, options)
 }
