@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use addon_operator::helm::{Cancellation, Helm, HelmCommand, HelmCommandOptions, ReleaseRun};
 use chart::record::{Info, Record, Status};
@@ -93,7 +94,9 @@ const PLAIN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-map}\
 
 /// Writes what an upgrade by `helm` leaves, as soon as the script waits for it, and lets the script end.
 async fn upgraded_outside(world: &ReleaseFixture, script: &Script, version: u32, status: Status) {
+    let begun = Instant::now();
     while !script.path("waiting").exists() {
+        assert!(begun.elapsed() < DEADLINE, "the program was not started");
         pause().await;
     }
     fs::remove_file(script.path("waiting")).unwrap();
