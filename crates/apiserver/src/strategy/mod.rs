@@ -13,6 +13,7 @@ pub(crate) use field_owner::{FieldOwner, applied, check_applied, first_owner, ow
 pub(crate) use kinds::{Strategy, first_status};
 pub(crate) use patching::{PatchKind, has_header, patched, strict_error_of, type_error, type_error_of};
 pub(crate) use typing::{
-    cause, complete, conform, conform_mutated, internal, validate_changed, validate_new,
+    cause, check_embedded, complete, complete_applied, conform, conform_mutated, internal, validate_changed,
+    validate_new,
 };
 pub(crate) use update::{check_conditional, count_generation, is_same, separate_status};

@@ -7,7 +7,7 @@ use objects::patch::{self, json::PatchError};
 use objects::types::Shape;
 use serde_json::{Value, json};
 
-use super::typing::METADATA;
+use super::typing::{METADATA, embedded_error};
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
 
@@ -96,7 +96,9 @@ pub(crate) fn type_error(
         return None;
     }
     let metadata = || decode::typed(Node::from(new.get("metadata").cloned().unwrap_or_default()), &METADATA);
-    let why = header_error(new).or_else(|| metadata().err().map(|error| error.to_string()))?;
+    let embedded = || embedded_error(resource, new);
+    let why =
+        header_error(new).or_else(|| metadata().err().map(|error| error.to_string())).or_else(embedded)?;
     Some(misfit(&String::from_utf8_lossy(&golang::json::bytes(new)), &why))
 }
 

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use objects::decode::{self, Decoded, Node};
 use objects::go_value;
+use objects::schema::Structural;
 use objects::types::{self, Shape};
 use serde_json::Value;
 
@@ -45,6 +46,19 @@ pub(crate) fn internal(why: String) -> ApiError {
     ApiError::internal(why).with_causes(vec![cause])
 }
 
+/// Returns what is wrong with the types of objects inside of an object.
+pub(crate) fn embedded_error(resource: &Resource, object: &Value) -> Option<String> {
+    let (field, why) = resource.version()?.structural.embedded_error(object)?;
+    Some(format!("{field}: {why}"))
+}
+
+/// Refuses an object in which others are that have not the types of what every object has.
+pub(crate) fn check_embedded(resource: &Resource, object: &Value) -> Outcome<()> {
+    let Some(why) = embedded_error(resource, object) else { return Ok(()) };
+    let (kind, version) = (&resource.kind.kind, &resource.kind.version);
+    Err(ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}")))
+}
+
 /// Only the metadata of custom objects has a type that is built in.
 fn conform_custom(kind: &crate::kind::Kind, body: Node) -> Outcome<Decoded> {
     let mut decoded = decode::untyped(body);
@@ -66,14 +80,27 @@ pub(super) static METADATA: LazyLock<Shape> = LazyLock::new(|| {
     map.map_or(Shape::Any, |metadata| metadata.shape.clone())
 });
 
-/// Sets the defaults of an object, unless they would make it far larger than any object may be.
+/// Sets the defaults of an object, unless they would make it far larger than any object may be. Nulls that may not be go.
 pub(crate) fn complete(resource: &Resource, object: &mut Value) -> Outcome<()> {
+    completed(resource, object, Structural::complete)
+}
+
+/// Sets the defaults of what was applied, where nulls stay that may not be.
+pub(crate) fn complete_applied(resource: &Resource, object: &mut Value) -> Outcome<()> {
+    completed(resource, object, Structural::complete_applied)
+}
+
+fn completed(
+    resource: &Resource,
+    object: &mut Value,
+    complete: fn(&Structural, &mut Value) -> bool,
+) -> Outcome<()> {
     let Some(version) = resource.version() else {
         drop_removed(resource, object);
         defaults::apply(object, &resource.shape);
         return Ok(());
     };
-    if version.structural.complete(object) {
+    if complete(&version.structural, object) {
         return Ok(());
     }
     let what = "the defaults of its schema would make the object too large";
@@ -98,9 +125,25 @@ pub(crate) fn validate_new(
         return causes_of(validation::create(&resource.kind, object), warnings);
     };
     let mut causes = causes_of(validation::create_custom(object), warnings);
-    causes.extend(validation::schema::validate(&version.structural, object, "").into_iter().map(cause));
-    causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
+    causes.extend(custom_content(version, object));
     check_rules(version, (None, object), &mut causes, told);
+    causes
+}
+
+/// Returns what is wrong with all but the metadata of a custom object.
+fn custom_content(version: &Version, object: &Value) -> Vec<Cause> {
+    let mut causes: Vec<Cause> =
+        validation::schema::validate(&version.structural, object, "").into_iter().map(cause).collect();
+    causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
+    let ill_typed = version.structural.embedded_error(object);
+    causes.extend(ill_typed.map(|(field, message)| Cause {
+        reason: "FieldValueInvalid".into(),
+        message,
+        field,
+    }));
+    for (path, inner) in version.structural.embedded(object) {
+        causes.extend(validation::embedded(inner, &path).errors.into_iter().map(cause));
+    }
     causes
 }
 
@@ -149,8 +192,7 @@ pub(crate) fn validate_changed(
         return causes_of(report, warnings);
     };
     let mut causes = causes_of(validation::update_custom(new, old), warnings);
-    causes.extend(validation::schema::validate(&version.structural, new, "").into_iter().map(cause));
-    causes.extend(version.scale.as_ref().and_then(|scale| replicas(new, &scale.spec_replicas)));
+    causes.extend(custom_content(version, new));
     check_rules(version, (Some(old), new), &mut causes, told);
     causes
 }

@@ -58,9 +58,24 @@ fn written_with_status(resource: &Resource) -> &'static [&'static str] {
             _,
         ) => &[],
         // Old nodes sent owners that they had misread.
-        ("", "pods") => &["annotations", "labels", "finalizers"],
-        ("apps", "deployments") => &["annotations", "finalizers", "ownerReferences"],
-        _ => &["annotations", "labels", "finalizers", "ownerReferences"],
+        ("", "pods") => {
+            &["annotations", "labels", "finalizers", "deletionTimestamp", "deletionGracePeriodSeconds"]
+        }
+        ("apps", "deployments") => &[
+            "annotations",
+            "finalizers",
+            "ownerReferences",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ],
+        _ => &[
+            "annotations",
+            "labels",
+            "finalizers",
+            "ownerReferences",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ],
     }
 }
 

@@ -13,7 +13,7 @@ use crate::request::RequestContext;
 use crate::request::{Representation, Shape};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
-use crate::strategy::cause;
+use crate::strategy::{cause, internal};
 use crate::validation;
 
 pub(crate) fn show(request: &RequestContext, object: &Value) -> Outcome<Response<Body>> {
@@ -110,6 +110,15 @@ pub(crate) fn of(request: &RequestContext, object: &Value) -> Outcome<Value> {
     Ok(
         json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
     )
+}
+
+/// Refuses to show the scale of a custom object that does not say how many replicas it wants.
+pub(crate) fn check_shown(request: &RequestContext, object: &Value) -> Outcome<()> {
+    let path = paths(request)?.spec;
+    if request.resource.custom.is_none() || at(object, &path).is_some() {
+        return Ok(());
+    }
+    Err(internal(format!("the spec replicas field {path:?} does not exist")))
 }
 
 /// Returns a selector of an object as requests write it.

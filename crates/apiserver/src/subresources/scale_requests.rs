@@ -26,7 +26,9 @@ pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcom
     match verb {
         Verb::Get => {
             let object = request.find(name).ok_or_else(|| request.absent(name))?;
-            scale::show(request, &object.value())
+            let object = object.value();
+            scale::check_shown(request, &object)?;
+            scale::show(request, &object)
         }
         Verb::Update => {
             let options = WriteOptions::of(&request.query, &request.headers, "UpdateOptions")?;

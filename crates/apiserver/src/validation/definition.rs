@@ -6,7 +6,7 @@ use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::structural;
+use super::{metadata, selectable_fields, structural};
 use crate::fields::{flag, get, has, list, text, texts};
 
 pub(super) fn definition(object: &Value, report: &mut Report) {
@@ -34,6 +34,7 @@ pub(super) fn definition(object: &Value, report: &mut Report) {
         scope => report.unsupported("spec.scope", scope, &["Cluster", "Namespaced"]),
     }
     versions(spec, report);
+    selectable_fields::validate(list(spec, "versions"), report);
     if flag(spec, "preserveUnknownFields") {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         report.invalid("spec.preserveUnknownFields", true, detail);
@@ -135,10 +136,7 @@ fn naming(own: &Value, report: &mut Report) {
         } else if matches!(field, "plural" | "singular") {
             report.invalid_all(&place, name, names::dns_1035(name));
         } else {
-            for detail in names::dns_1035(&name.to_lowercase()) {
-                let detail = format!("may have mixed case, but should otherwise match: {detail}");
-                report.invalid(&place, name, &detail);
-            }
+            metadata::mixed_case(&place, name, report);
         }
     }
     for (field, what) in [("shortNames", "shortNames"), ("categories", "categories")] {

@@ -1,9 +1,9 @@
 //! Validation of what all objects have.
 
 use objects::names::{self, NameRule};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::errors::{Report, at, item};
+use super::errors::{FieldError, Report, at, item};
 use crate::fields::{flag, get, has, int, list, map, text};
 use crate::kind::Kind;
 
@@ -60,6 +60,48 @@ pub(super) fn validate(object: &Value, rule: NameRule, report: &mut Report) {
     annotations(object, report);
     owners(object, report);
     finalizers(object, report);
+}
+
+/// Validates an object at `path` inside of another one. It need not have a name.
+pub(super) fn embedded(object: &Map<String, Value>, path: &str, report: &mut Report) {
+    let field = |name: &str| object.get(name).and_then(Value::as_str);
+    let empty = "must not be empty";
+    match field("apiVersion") {
+        Some("") => report.invalid(&at(path, "apiVersion"), "", empty),
+        Some(version) if version.matches('/').count() > 1 => {
+            let detail = format!("unexpected GroupVersion string: {version}");
+            report.invalid(&at(path, "apiVersion"), version, &detail);
+        }
+        Some(_) | None => {}
+    }
+    match field("kind") {
+        Some("") => report.invalid(&at(path, "kind"), "", empty),
+        Some(kind) => mixed_case(&at(path, "kind"), kind, report),
+        None => {}
+    }
+    let Some(metadata) = object.get("metadata").and_then(Value::as_object) else { return };
+    let mut metadata = metadata.clone();
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (name, namespace) = (text("name"), text("namespace").to_owned());
+    if name.is_empty() {
+        metadata.insert("name".to_owned(), "unnamed".into());
+    }
+    let mut found = Report::default();
+    validate(&json!({"metadata": metadata}), NameRule::PathSegment, &mut found);
+    if !namespace.is_empty() {
+        found.invalid_all("metadata.namespace", &namespace, names::label(&namespace));
+    }
+    report
+        .errors
+        .extend(found.errors.into_iter().map(|error| FieldError { field: at(path, &error.field), ..error }));
+}
+
+/// Reports a kind that is no label when its letters are small.
+pub(super) fn mixed_case(path: &str, kind: &str, report: &mut Report) {
+    for detail in names::dns_1035(&kind.to_lowercase()) {
+        let detail = format!("may have mixed case, but should otherwise match: {detail}");
+        report.invalid(path, kind, &detail);
+    }
 }
 
 pub(super) fn labels(labels: &Value, path: &str, report: &mut Report) {
@@ -136,12 +178,13 @@ fn finalizers(object: &Value, report: &mut Report) {
 }
 
 pub(super) fn validate_update(new: &Value, old: &Value, report: &mut Report) {
-    for field in
-        ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
-    {
+    const DELETION: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
+    for field in ["name", "namespace", "uid", "creationTimestamp"].into_iter().chain(DELETION) {
         let path = at("metadata", field);
         let (is, was) = (get(new, &path), get(old, &path));
-        if is != was && has(old, &path) {
+        // Only deletions set these.
+        let is_new = DELETION.contains(&field) && has(new, &path);
+        if is != was && (is_new || has(old, &path)) {
             report.invalid(&path, is.clone(), "field is immutable");
         }
     }

@@ -23,6 +23,7 @@ mod policy;
 mod quota;
 mod scale;
 pub mod schema;
+mod selectable_fields;
 mod status;
 mod storage;
 mod structural;
@@ -32,7 +33,7 @@ mod workload;
 mod workload_update;
 
 use objects::names::NameRule;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use errors::{FieldError, Report};
 pub(crate) use pod_parts::{ephemeral, resize};
@@ -52,6 +53,13 @@ pub fn create(kind: &Kind, object: &Value) -> Report {
 pub fn create_custom(object: &Value) -> Report {
     let mut report = Report::default();
     metadata::validate(object, NameRule::Subdomain, &mut report);
+    report
+}
+
+/// Returns what is wrong with an object at `path` inside of another one.
+pub fn embedded(object: &Map<String, Value>, path: &str) -> Report {
+    let mut report = Report::default();
+    metadata::embedded(object, path, &mut report);
     report
 }
 
@@ -171,7 +179,9 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
         }
         _ => metadata::validate_built_in(new, kind, &mut report),
     }
-    metadata::validate_update(new, old, &mut report);
+    for _ in 0..2 {
+        metadata::validate_update(new, old, &mut report);
+    }
     status::update(kind, new, old, &mut report);
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => pod_status::update(new, old, &mut report),
@@ -201,8 +211,12 @@ pub fn finalize(kind: &Kind, new: &Value, old: &Value) -> Report {
 
 /// Returns what is wrong with the metadata of a new version of a custom object.
 pub fn update_custom(new: &Value, old: &Value) -> Report {
-    let mut report = create_custom(new);
-    metadata::validate_update(new, old, &mut report);
+    let mut report = Report::default();
+    // As with built-in kinds, it is checked twice.
+    for _ in 0..2 {
+        metadata::validate(new, NameRule::Subdomain, &mut report);
+        metadata::validate_update(new, old, &mut report);
+    }
     report
 }
 

@@ -20,7 +20,7 @@ use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, ObjectRef, Refusal, Stored, Write, split_key};
-use crate::strategy::{self, Strategy};
+use crate::strategy;
 
 /// What a write made of an object.
 #[derive(Debug)]
@@ -79,7 +79,8 @@ pub(crate) fn create_object(
     }
     metadata::place_in_namespace(request, &mut object)?;
     metadata::drop_repeated_owners(&mut object, options.applies, pipeline.warnings);
-    strategy::complete(resource, &mut object)?;
+    let complete = if options.applies { strategy::complete_applied } else { strategy::complete };
+    complete(resource, &mut object)?;
     admission::convert_new(request, &mut object);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         object_meta::of_mut(&mut object)?.remove(field);
@@ -93,7 +94,7 @@ pub(crate) fn create_object(
         admission::admit_new(request, &mut object)?;
     }
     metadata::check_name_given(request, &object)?;
-    metadata::prepare_new(request, &mut object, Strategy::of(resource).has_generation)?;
+    metadata::prepare_new(request, &mut object, options)?;
     pipeline.first_status(&mut object);
     admission::prepare_new(request, &mut object)?;
     pipeline.validate_create(&object)?;

@@ -4,8 +4,9 @@ use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
 use crate::object_meta;
-use crate::request::RequestContext;
+use crate::request::{RequestContext, WriteOptions};
 use crate::status::{ApiError, Outcome};
+use crate::strategy::Strategy;
 
 /// The longest name that a generated name's beginning may have.
 const GENERATED_BASE: usize = 58;
@@ -62,15 +63,23 @@ pub(crate) fn drop_repeated_owners(object: &mut Value, patched: bool, warnings: 
 }
 
 /// Gives a new object what only the server can give: name, identity, time.
-pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value, generation: bool) -> Outcome<()> {
+pub(crate) fn prepare_new(
+    request: &RequestContext,
+    object: &mut Value,
+    options: &WriteOptions,
+) -> Outcome<()> {
     let revision = object_meta::text(object, "resourceVersion");
-    if !revision.is_empty() {
+    // It is the store that refuses it. What is applied comes there without one, and what is tried does not come there.
+    if !revision.is_empty() && !options.applies && !options.dry_run {
         return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
     let (uid, suffix) = (request.cluster.random.uid(), request.cluster.random.suffix(5));
     let metadata = object_meta::of_mut(object)?;
-    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.remove(name);
+    }
+    if !options.dry_run {
+        metadata.remove("resourceVersion");
     }
     metadata.retain(|_, value| !value.is_null());
     let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
@@ -82,10 +91,8 @@ pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value, generati
     }
     metadata.insert("uid".into(), json!(uid));
     metadata.insert("creationTimestamp".into(), json!(format_seconds(request.now)));
-    if generation {
+    if Strategy::of(&request.resource).has_generation {
         metadata.insert("generation".into(), json!(1));
-    } else if metadata.get("generation").and_then(Value::as_i64).is_none_or(|given| given >= 0) {
-        metadata.remove("generation");
     }
     Ok(())
 }
@@ -152,33 +159,33 @@ pub(crate) fn prepare_patched(
     Ok(())
 }
 
-/// Puts back when the object is to be deleted.
+/// Puts back when the object is to be deleted. That nobody began a deletion is for validation to find.
 pub(crate) fn keep_deletion(old: &Value, metadata: &mut Map<String, Value>) {
-    put_back(old, metadata, &["deletionTimestamp", "deletionGracePeriodSeconds"]);
-}
-
-fn put_back(old: &Value, metadata: &mut Map<String, Value>, names: &[&str]) {
-    for name in names {
-        match object_meta::of(old).and_then(|metadata| metadata.get(*name)) {
-            Some(value) => metadata.insert((*name).to_owned(), value.clone()),
-            None => metadata.remove(*name),
-        };
+    let was = |name: &str| object_meta::of(old).and_then(|metadata| metadata.get(name)).cloned();
+    for name in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if metadata.get(name).is_some_and(Value::is_null) {
+            metadata.remove(name);
+        }
+    }
+    if let Some(value) = was("deletionTimestamp") {
+        metadata.insert("deletionTimestamp".into(), value);
+    }
+    if let Some(value) = was("deletionGracePeriodSeconds") {
+        metadata.entry("deletionGracePeriodSeconds").or_insert(value);
     }
 }
 
 /// Puts back the fields of the metadata that only the server changes.
 pub(crate) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
-    const KEPT: [&str; 7] = [
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generation",
-        "resourceVersion",
-        "selfLink",
-    ];
+    const KEPT: [&str; 5] = ["uid", "creationTimestamp", "generation", "resourceVersion", "selfLink"];
     metadata.retain(|_, value| !value.is_null());
-    put_back(old, metadata, &KEPT);
+    for name in KEPT {
+        match object_meta::of(old).and_then(|metadata| metadata.get(name)) {
+            Some(value) => metadata.insert(name.into(), value.clone()),
+            None => metadata.remove(name),
+        };
+    }
+    keep_deletion(old, metadata);
 }
 
 pub(crate) fn check_name_given(request: &RequestContext, object: &Value) -> Outcome<()> {

@@ -173,7 +173,7 @@ impl Pipeline<'_> {
         let mut new = strategy::conform(&request.resource, new.into())?.value;
         metadata::keep(old_value, object_meta::of_mut(&mut new)?);
         metadata::drop_repeated_owners(&mut new, true, self.warnings);
-        strategy::complete(&request.resource, &mut new)?;
+        strategy::complete_applied(&request.resource, &mut new)?;
         crate::admission::convert_changed(request, old_value, &mut new);
         let mut new = self.admit_owned(old_value, new)?;
         self.prepare_change(old_value, &mut new)?;

@@ -156,6 +156,7 @@ impl<'a> Pipeline<'a> {
         let mut found = strict.to_vec();
         found.extend(decoded.strict.into_iter().filter(|text| !strict.contains(text)));
         report_dropped(&resource.kind, self.options, found, self.warnings)?;
+        strategy::check_embedded(resource, &decoded.value)?;
         check_depth(&decoded.value)?;
         Ok(decoded.value)
     }

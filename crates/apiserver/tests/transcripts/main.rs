@@ -48,6 +48,7 @@ fn files() -> BTreeMap<&'static str, &'static str> {
         ("bodies", include_str!("bodies.jsonl")),
         ("crud", include_str!("crud.jsonl")),
         ("custom", include_str!("custom.jsonl")),
+        ("details", include_str!("details.jsonl")),
         ("mistakes", include_str!("mistakes.jsonl")),
         ("ownership", include_str!("ownership.jsonl")),
         ("parts", include_str!("parts.jsonl")),

@@ -853,11 +853,61 @@ def resources():
     yield "scheduling-of-class", [runtime(scheduling={"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}), of(), of(nodeSelector={"a": "c"}), of(nodeSelector={"x": "c"}, tolerations=[{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}])]
 
 
+DETAILS_SCHEMA = {"type": "object", "properties": {
+    "d": {"type": "integer", "default": 3}, "t": {"type": "string", "enum": ["x", "y"]}, "nul": {"type": "string", "nullable": True}, "ios": {"x-kubernetes-int-or-string": True}, "replicas": {"type": "integer"}, "m": {"type": "object", "additionalProperties": {"type": "integer"}}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "at": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}}, "lm": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "integer"}, "d": {"type": "string", "default": "dd"}}}},
+    "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}, "embs": {"type": "array", "items": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}}}}
+NULLS = [{"t": None}, {"ios": None}, {"replicas": None}, {"m": None}, {"m": {"a": None}}, {"any": None}, {"any": {"a": None}}, {"at": None}, {"lm": None}, {"lm": [{"k": "a", "v": None}]}, {"lm": [{"k": "a", "d": None}]}, {"emb": None}, {"nul": None}, {"d": None}]
+EMBEDDED = [{}, {"apiVersion": "v1"}, {"apiVersion": "", "kind": ""}, {"apiVersion": "a/b/c", "kind": "a b!"}, {"apiVersion": "v1", "kind": 5}] + [{"apiVersion": "v1", "kind": "X", "metadata": m} for m in (
+    None, "x", {}, {"name": "a/b"}, {"name": "A_b"}, {"generateName": "a/b"}, {"namespace": "A b"}, {"namespace": "x"}, {"labels": {"a b": "c", "d": "e f"}}, {"labels": {"a": None}}, {"labels": {"a": 5}}, {"labels": "x"}, {"annotations": {"a b": "c"}}, {"finalizers": ["q"]}, {"finalizers": ["q q"]}, {"finalizers": ["orphan", "foregroundDeletion"]},
+    {"ownerReferences": [{}]}, {"generation": -1}, {"unknown": 1}, {"creationTimestamp": "x"}, {"creationTimestamp": "2020-01-01T00:00:00Z", "deletionTimestamp": "2020-01-01T00:00:00Z", "uid": "x", "resourceVersion": "5"})]
+MARKS = [{"deletionTimestamp": "2020-01-01T00:00:00Z"}, {"deletionGracePeriodSeconds": 5}, {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}, {"deletionTimestamp": None, "deletionGracePeriodSeconds": None}]
+SELECTABLE = [[".spec.replicas", ".spec.t", ".spec.m.a"], [".spec.none"], [".spec.m"], [".spec.ios"], [".spec.t", ".spec.t"], [""], [".spec.lm[0]"], ["spec.t"], [".spec."], [".metadata.name"], [".spec.m.%s" % c for c in "abcdefghi"]]
+
+
+def details():
+    """Nulls that are applied, objects inside of objects, marks of deletions, instants, scales without replicas, selectable fields."""
+    wait = [step("WAIT", "/apis/{u}.io/v1")]
+    scale = dict(subresources={"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}})
+    applied = lambda name, spec, query="", **meta: step("PATCH", G + "/" + name + "?fieldManager=one" + query, foo(spec, name=name, **meta), "apply")
+    yield "nulls-new", [definition(DETAILS_SCHEMA, **scale)] + wait + [applied("n%d" % n, spec) for n, spec in enumerate(NULLS)] + [applied("whole", None), applied("meta", {}, labels=None)]
+    yield "nulls-changed", [definition(DETAILS_SCHEMA, **scale)] + wait + [applied("a", {"t": "x", "m": {"a": 1}, "lm": [{"k": "a", "v": 1}]})] + [applied("a", spec) for spec in NULLS] + [step("GET", G + "/a")]
+    yield "nulls-sent", [definition(DETAILS_SCHEMA, **scale)] + wait + [step("POST", G, foo(spec, name="n%d" % n)) for n, spec in enumerate(NULLS)] + [step("PATCH", G + "/n0", {"spec": {"t": None, "d": None}}, "merge")]
+    for where in ("emb", "embs"):
+        put = lambda value: {where: [value] if where == "embs" else value}
+        yield where + "-new", [definition(DETAILS_SCHEMA)] + wait + [step("POST", G, foo(put(value), name="n%d" % n)) for n, value in enumerate(EMBEDDED)]
+        yield where + "-applied", [definition(DETAILS_SCHEMA)] + wait + [applied("n%d" % n, put(value), "&dryRun=All") for n, value in enumerate(EMBEDDED)]
+        yield where + "-changed", [definition(DETAILS_SCHEMA)] + wait + [step("POST", G, foo(put({"apiVersion": "v1", "kind": "X"})))] + [step("PATCH", G + "/a", {"spec": put(value)}, "merge") for value in EMBEDDED[:16]]
+    for name, path, body in (("cm", CM, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}), ("ing", BASE["ing"][0], dict(BASE["ing"][1], apiVersion="networking.k8s.io/v1", kind="Ingress")), ("foo", G, foo({}))):
+        steps = [definition(DETAILS_SCHEMA, **scale)] + wait
+        held = changed(body, {"metadata.finalizers": ["x.io/held"], "metadata.name": "held"})
+        steps += [step("POST", path, body), step("POST", path, held), step("DELETE", path + "/held")]
+        for target, whole in (("a", body), ("held", held)):
+            # What is deleted already takes every time of deletion, and its owner: only the other mark is refused.
+            for mark in MARKS if target == "a" else MARKS[1:2]:
+                steps += [step("PATCH", "%s/%s" % (path, target), {"metadata": mark}, kind) for kind in ("merge",) + (("strategic",) if name != "foo" else ())]
+                steps.append(step("PATCH", "%s/%s" % (path, target), [{"op": "add", "path": "/metadata/" + key, "value": value} for key, value in mark.items()], "json"))
+                if target == "a" and None not in mark.values():
+                    steps.append(step("PATCH", "%s/%s?fieldManager=one&force=true" % (path, target), changed(whole, {"metadata." + key: value for key, value in mark.items()}), "apply"))
+                steps += [] if name != "ing" else [step("PATCH", "%s/%s/status" % (path, target), {"metadata": mark}, "merge")]
+                if name != "foo":
+                    steps.append(step("PUT", "%s/%s" % (path, target), changed(whole, {"metadata." + key: value for key, value in mark.items()})))
+        yield "marks-" + name, steps
+    yield "revisions", [step("PATCH", CM + "/a?fieldManager=one" + q, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "9999"}}, "apply") for q in ("&dryRun=All", "")] + [step("POST", CM + q, {"metadata": {"name": "b", "resourceVersion": "9999"}}) for q in ("?dryRun=All", "")]
+    yield "generations", [step("POST", BASE[kind][0], changed(BASE[kind][1], {"metadata.generation": generation})) for kind in ("cm", "role", "lr", "svc", "sts") for generation in (7, -1)]
+    yield "instants", [step("POST", BASE["lease"][0] + "?dryRun=All", {"metadata": {"name": "a"}, "spec": {"renewTime": "2020-01-02T03:04:05" + rest}}) for rest in ("Z", ".5Z", ".123456Z", ".123456789Z", ".000000+02:00", ".12345xZ", "")]
+    yield "scale", [definition(DETAILS_SCHEMA, **scale)] + wait + [step("POST", G, foo({})), step("GET", G + "/a/scale"), step("PATCH", G + "/a/scale", {"spec": {"replicas": 2}}, "merge"), step("GET", G + "/a/scale"), step("PATCH", G + "/a/scale", {"spec": {"replicas": 0}}, "merge"), step("GET", G + "/a/scale")]
+    version = lambda name, paths, **more: {"name": name, "served": True, "storage": name == "v1", "selectableFields": [{"jsonPath": path} for path in paths], "schema": {"openAPIV3Schema": dict({"type": "object", "properties": {"spec": DETAILS_SCHEMA}}, **more)}}
+    kinds = lambda *versions: step("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All", {"metadata": {"name": "foos.{u}.io"}, "spec": {"group": "{u}.io", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"}, "versions": list(versions)}})
+    yield "selectable", [kinds(version("v1", paths)) for paths in SELECTABLE]
+    yield "selectable-versions", [kinds(version("v1", one), version("v2", two, **more)) for one, two in (([".spec.t"], [".spec.t"]), ([".spec.t"], []), ([], [".spec.t"]), ([".spec.t"], [".spec.d"]), ([".spec.none"], [".spec.none"])) for more in ({}, {"description": "another one"})]
+
+
 SERIAL = {"crud", "custom", "reviews"}
 
 
 def families():
-    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources)}
+    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources, details)}
     for scripts in out.values():
         assert len({name for name, _ in scripts}) == len(scripts)
     return out

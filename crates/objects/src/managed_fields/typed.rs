@@ -79,6 +79,11 @@ fn check(value: &Value, type_ref: TypeRef<'_>, path: &mut Vec<PathElement>, foun
         }
         Value::Array(items) => {
             let Atom::List(list_type) = type_ref.atom(value) else {
+                for (index, item) in items.iter().enumerate() {
+                    path.push(PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX)));
+                    check(item, type_ref.item(), path, found);
+                    path.pop();
+                }
                 return;
             };
             let mut seen = BTreeSet::new();

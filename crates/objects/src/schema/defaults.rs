@@ -60,23 +60,34 @@ impl Schema {
         }
     }
 
-    /// Puts defaults into `value` where properties are missing or null and may not be, as kube-apiserver does.
+    /// Puts defaults into `value` where properties are missing or null and may not be, as kube-apiserver does. Nulls without a
+    /// default go, unless `keeps_nulls`.
     ///
     /// Returns whether all of them were put. Once 16 MiB are, those that are left are not.
-    pub(super) fn complete_structural(&self, value: &mut Value) -> bool {
+    pub(super) fn complete_structural(&self, value: &mut Value, keeps_nulls: bool) -> bool {
         let mut left = Some(MAX_DEFAULTS);
         if let Some(root) = self.root() {
-            self.complete_structural_level(root, value, &mut left);
+            self.complete_structural_level(root, value, keeps_nulls, &mut left);
         }
         left.is_some()
     }
 
-    fn complete_structural_level(&self, node: &Node, value: &mut Value, left: &mut Option<usize>) {
+    fn complete_structural_level(
+        &self,
+        node: &Node,
+        value: &mut Value,
+        keeps_nulls: bool,
+        left: &mut Option<usize>,
+    ) {
         match value {
             Value::Object(fields) => {
                 fields.retain(|key, part| {
                     let inner = self.property(node, key);
-                    !part.is_null() || inner.is_none_or(|inner| inner.nullable || inner.types.is_empty())
+                    let may_be = |inner: &Node| {
+                        let is_kept = keeps_nulls && inner.default.is_none();
+                        inner.nullable || inner.types.is_empty() || is_kept
+                    };
+                    !part.is_null() || inner.is_none_or(may_be)
                 });
                 for (key, id) in &node.properties {
                     let default = self.node(*id).and_then(|inner| inner.default.as_ref());
@@ -88,7 +99,7 @@ impl Schema {
                 }
                 for (key, part) in fields {
                     if let Some(inner) = self.property(node, key) {
-                        self.complete_structural_level(inner, part, left);
+                        self.complete_structural_level(inner, part, keeps_nulls, left);
                     }
                 }
             }
@@ -104,7 +115,7 @@ impl Schema {
                     {
                         *item = default.clone();
                     }
-                    self.complete_structural_level(inner, item, left);
+                    self.complete_structural_level(inner, item, keeps_nulls, left);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

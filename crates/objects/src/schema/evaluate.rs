@@ -121,6 +121,9 @@ impl<'a, W: Words> Evaluation<'a, W> {
                 }
                 if !node.has_type(value) {
                     self.report(value, &Finding::Type(node.types.join(",")));
+                    if value.is_null() {
+                        self.choices(node, value);
+                    }
                     return;
                 }
                 if let Value::Object(map) = value {

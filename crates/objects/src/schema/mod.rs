@@ -5,6 +5,7 @@
 
 mod compile;
 mod defaults;
+mod embedded;
 mod evaluate;
 mod finding;
 mod format;
@@ -14,7 +15,7 @@ mod shape;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use compile::{Problem, child_pointer, resolve_reference};
 pub use finding::{Finding, Step, Words};
@@ -44,7 +45,26 @@ impl Structural {
     /// Returns whether there was room for all: they may take 16 MiB, since each item of a list may get its own.
     #[must_use]
     pub fn complete(&self, object: &mut Value) -> bool {
-        self.0.complete_structural(object)
+        self.0.complete_structural(object, false)
+    }
+
+    /// Fills in defaults in what was applied. Nulls stay that may not be and have no default: they are refused there.
+    ///
+    /// Returns whether there was room for all, as [`Structural::complete`] does.
+    #[must_use]
+    pub fn complete_applied(&self, object: &mut Value) -> bool {
+        self.0.complete_structural(object, true)
+    }
+
+    /// Returns what is wrong with the types in the first object inside of `object` in which any is: the path of its kind,
+    /// version or metadata, and why.
+    pub fn embedded_error(&self, object: &Value) -> Option<(String, String)> {
+        embedded::objects(&self.0, object).iter().find_map(|(path, inner)| embedded::type_error(path, inner))
+    }
+
+    /// Returns the objects inside of `object`, with their paths.
+    pub fn embedded<'v>(&self, object: &'v Value) -> Vec<(String, &'v Map<String, Value>)> {
+        embedded::objects(&self.0, object)
     }
 
     /// Returns what is wrong with a value: first what breaks the rules, then the items that come again.

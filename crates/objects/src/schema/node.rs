@@ -128,6 +128,11 @@ impl Schema {
         self.nodes.get(id.0)
     }
 
+    /// Returns whether there may be objects inside of an object.
+    pub(super) fn has_embedded(&self) -> bool {
+        self.nodes.iter().any(|node| node.extensions.embedded_resource)
+    }
+
     /// Returns the level of a property: its own, or that of properties that are not listed.
     pub(super) fn property(&self, node: &Node, name: &str) -> Option<&Node> {
         let listed = node.properties.get(name).copied();

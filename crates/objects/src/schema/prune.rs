@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::node::{Node, Schema};
-use crate::types;
+use super::shape;
+use crate::decode;
 
 /// What every object has, and objects inside of objects, too.
 const HEADER: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -68,16 +69,13 @@ impl Pruning<'_> {
 
     /// Objects inside of objects have the metadata that all objects have.
     fn embedded_metadata(&mut self, metadata: &mut Value, path: &str) {
-        let known = types::named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
-        let (Some(fields), Some(known)) = (metadata.as_object_mut(), known) else {
-            return;
-        };
-        fields.retain(|key, _| {
-            let keep = known.field(key).is_some();
-            if !keep {
-                self.unknown.push(format!("{path}.{key}"));
-            }
-            keep
-        });
+        // What does not fit the type is refused before.
+        let Ok(decoded) = decode::typed(metadata.clone().into(), &shape::metadata()) else { return };
+        let paths = decoded.strict.iter().filter_map(|text| text.strip_prefix("unknown field \""));
+        self.unknown.extend(paths.map(|rest| format!("{path}.{}", rest.trim_end_matches('"'))));
+        *metadata = decoded.value;
+        if let Some(fields) = metadata.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
     }
 }

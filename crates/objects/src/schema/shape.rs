@@ -11,15 +11,21 @@ const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 pub(super) fn of_schema(schema: &Schema) -> Shape {
     let mut object = schema.root().map(|root| object_of(schema, root)).unwrap_or_default();
-    for (name, shape) in [("apiVersion", Shape::String), ("kind", Shape::String), ("metadata", metadata())] {
-        object.fields.retain(|field| field.name != name);
-        object.fields.push(field(name, shape, false, None));
-    }
-    object.fields.sort_by(|a, b| a.name.cmp(&b.name));
+    add_header(&mut object.fields);
     Shape::Object(Arc::new(object))
 }
 
-fn metadata() -> Shape {
+/// Adds what every object has.
+fn add_header(fields: &mut Vec<Field>) {
+    for (name, shape) in [("apiVersion", Shape::String), ("kind", Shape::String), ("metadata", metadata())] {
+        fields.retain(|field| field.name != name);
+        fields.push(field(name, shape, false, None));
+    }
+    fields.sort_by(|a, b| a.name.cmp(&b.name));
+}
+
+/// Returns the type of the metadata of all objects.
+pub(super) fn metadata() -> Shape {
     types::name_of(METADATA).map_or(Shape::Any, Shape::Named)
 }
 
@@ -40,13 +46,15 @@ fn field(name: &str, shape: Shape, atomic: bool, default: Option<&Value>) -> Fie
 }
 
 fn object_of(schema: &Schema, node: &Node) -> Object {
-    let fields = node.properties.iter().filter_map(|(name, id)| Some((name, schema.node(*id)?)));
+    let parts = node.properties.iter().filter_map(|(name, id)| Some((name, schema.node(*id)?)));
+    let mut fields: Vec<Field> = parts
+        .map(|(name, part)| field(name, of(schema, part), part.extensions.atomic_map, part.default.as_ref()))
+        .collect();
+    if node.extensions.embedded_resource {
+        add_header(&mut fields);
+    }
     Object {
-        fields: fields
-            .map(|(name, part)| {
-                field(name, of(schema, part), part.extensions.atomic_map, part.default.as_ref())
-            })
-            .collect(),
+        fields,
         additional: others(schema, node).map(|others| of(schema, others)),
         preserves_unknown: node.preserves(),
         atomic: node.extensions.atomic_map,
