@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 
-/// What a node takes in the list around it, which grows by doubling.
-pub const ITEM: usize = 64;
+/// What a node takes in the list around it, which grows by doubling. It is nearly all that an empty list takes, of which several copies
+/// are made.
+pub const ITEM: usize = 96;
 
 /// What an entry takes in the map around it, without the text of its key.
 pub const ENTRY: usize = 128;

@@ -289,6 +289,15 @@ fn slip_05_a_text_of_a_user_may_take_so_much_memory_and_no_more() {
 }
 
 #[test]
+fn slip_05_an_item_of_a_list_is_charged_for_the_copies_that_are_made_of_it() {
+    // With more of them `dev`, which has its cluster in the same process, holds 100 MiB more than at rest.
+    let lists = |count: usize| format!("a: [{}]", "[],".repeat(count));
+    let error = yaml::parse_within(&lists(180_000), 16 << 20).unwrap_err();
+    assert_eq!(error.problem, YamlProblem::TooLarge { limit: 16 << 20 });
+    assert!(yaml::parse_within(&lists(170_000), 16 << 20).is_ok());
+}
+
+#[test]
 fn a_value_is_located_by_its_json_pointer() {
     let text = "# comment\na:\n  b:\n  - x\n  - {c: 1}\n  d/e: 2\non: 3\nx: &x {k: 1}\nz: *x\n";
     for (pointer, line, column) in [

@@ -44,9 +44,7 @@ impl Program {
 
     /// Returns a line of the process's status, in KiB.
     pub(crate) fn kib(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.split_whitespace().next().unwrap().parse().unwrap()
+        kib_of(self.child.id(), name)
     }
 
     /// Returns how much time of a processor it took by itself, without its hooks.
@@ -98,6 +96,13 @@ impl Program {
         let lines = answer.lines().filter(|line| line.starts_with(name) && line.contains(label));
         lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
+}
+
+/// Returns a line of a process's status, in KiB.
+pub(crate) fn kib_of(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 impl Drop for Program {
