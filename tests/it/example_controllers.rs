@@ -131,6 +131,7 @@ lives! {
     a_cluster_whose_namespace_is_somebody_elses_waits_until_that_is_gone = "whose namespace is somebody",
     a_namespace_that_somebody_deletes_comes_back = "a namespace that somebody deletes",
     a_cluster_may_be_deleted_in_the_middle_of_its_creation = "in the middle of its creation",
+    an_infra_id_that_is_no_name_is_refused = "an infraID that is no name",
     fewer_than_no_machines_are_refused_and_a_pool_waits_for_its_cluster = "fewer than no machines",
     a_control_plane_that_is_edited_by_hand_is_as_its_cluster_says_again = "edited by hand",
     a_cluster_is_paused_until_a_time = "paused until a time",

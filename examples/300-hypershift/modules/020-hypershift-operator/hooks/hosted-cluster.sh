@@ -18,7 +18,8 @@ reconcile:
   - {apiVersion: v1, kind: Secret}
   - {apiVersion: apps/v1, kind: Deployment, jqFilter: "[.spec, .metadata.labels, .metadata.annotations]"}
   - {apiVersion: cluster.x-k8s.io/v1alpha4, kind: Cluster, update: OnDelete, jqFilter: .status}
-  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedControlPlane, jqFilter: "[.spec, .status, .metadata.labels, .metadata.annotations]"}
+  - {apiVersion: hypershift.openshift.io/v1alpha1, kind: HostedControlPlane, exact: [spec],
+     jqFilter: "[.spec, .status, .metadata.labels, .metadata.annotations]"}
   - {apiVersion: hypershift.openshift.io/v1alpha1, kind: ExternalInfraCluster, jqFilter: "[.spec, .metadata.labels, .metadata.annotations]"}
   - {apiVersion: hypershift.openshift.io/v1alpha1, kind: NodePool, update: OnDelete, jqFilter: .metadata.uid}
   related:
@@ -35,8 +36,8 @@ __on_reconcile::hosted-cluster() {
         first($pools[], $cluster // empty, null) as $next | if $next then {conditions: [lacks("Deleting"; "the end of \($next.kind) \($next.metadata.name)")]}
           else {finalized: true, conditions: [lacks("Deleting"; "the end of Namespace \($space)")]} end,
           (if $pools != {} then $pools[] else $next // empty end | select(.metadata.deletionTimestamp == null) | gone)
-      elif $pause > 0 then {requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end), conditions: [{ReconciliationActive: false}
-          + if $status.ready then {Available: true} else {} end | to_entries[] | condition(.key; .value; "Paused"; "until \($spec.pausedUntil)")]}
+      elif $pause > 0 then {requeueAfter: (if $pause < 86400 then "\($pause | ceil)s" else null end), conditions: [
+          {ReconciliationActive: false, Available: ($status.ready == true)} | to_entries[] | condition(.key; .value; "Paused"; "until \($spec.pausedUntil)")]}
       elif $wrong then {conditions: [condition("ValidConfiguration"; false; $wrong[0]; $wrong[1]), (valid | select(.type == "ReconciliationActive")),
         condition(if $status.ready then empty else "Available" end; false; $wrong[0]; $wrong[1])]}
       elif $spec.infraID and $given != $infra then {conditions: [valid, lacks("WaitingForInfrastructure"; "infraID \($infra)")]}
@@ -44,7 +45,9 @@ __on_reconcile::hosted-cluster() {
         conditions: [valid, lacks("NamespaceTerminating"; "the end of Namespace \($space)")]}
       else {
         children: [{apiVersion: "v1", kind: "Namespace", metadata: {name: $space, labels: {"hypershift.openshift.io/hosted-control-plane": "true"}}},
+          # The type of a Secret can not change: a copy that has another one goes first.
           ($secrets[] as [$field, $copy] | $context.related.secrets[$spec[$field].name]
+            | select(.type as $type | $living.Secret["\($space)/\($copy)"] | . == null or .type == $type)
             | child("v1"; "Secret"; $copy) + {type, data} | .metadata.namespace = $space),
           (within("apps/v1"; "Deployment"; "control-plane-operator", "cluster-api", "capi-provider") | operates),
           (within("cluster.x-k8s.io/v1alpha4"; "Cluster"; $infra) | .spec = {

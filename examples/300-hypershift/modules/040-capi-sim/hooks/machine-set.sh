@@ -5,6 +5,8 @@ source /shell_lib.sh
 __config__() {
   cat <<'CONFIG'
 configVersion: v1
+# A set has 1000 machines at most. Whatever it asks for, a run takes no more than this.
+settings: {limits: {memory: 1Gi}}
 reconcile:
 - name: machine-set
   apiVersion: cluster.x-k8s.io/v1alpha4
