@@ -345,7 +345,7 @@ fn execute_pages(
     let used: BTreeSet<&str> = pages.keys().map(String::as_str).collect();
     cache.templates.retain(|path, _| used.contains(path.as_str()));
     let mut context = Renderer::new(environment, set, limits);
-    let mut rendered = BTreeMap::new();
+    let (mut rendered, mut length) = (BTreeMap::new(), 0);
     for path in order {
         let Some(page) = pages.get(path) else { continue };
         if wanted.is_some_and(|wanted| wanted != path) {
@@ -361,6 +361,18 @@ fn execute_pages(
         let text = context.render(path, &Value::Map(page.dot.clone())).map_err(|error| {
             RenderError::Execute { template: path.clone(), text: error.for_people(), limit: error.is_limit() }
         })?;
+        length += text.len();
+        let too_much = |what: &str, limit: usize| RenderError::Execute {
+            template: path.clone(),
+            text: format!("rendering {path}: {what} renders to more than {limit} bytes"),
+            limit: true,
+        };
+        if text.len() > limits.file {
+            return Err(too_much("the file", limits.file));
+        }
+        if length > limits.text {
+            return Err(too_much("the chart", limits.text));
+        }
         let text = match Text::from(text) {
             Text::Readable(text) if text.contains(NO_VALUE) => Text::Readable(text.replace(NO_VALUE, "")),
             text @ (Text::Readable(_) | Text::Broken(_)) => text,

@@ -87,7 +87,7 @@ impl Key {
         sum.update([u8::from(release.is_upgrade), u8::from(request.validate)]);
         let limits = request.limits;
         sum.update(limits.steps.to_le_bytes());
-        for limit in [limits.depth, limits.bytes, limits.stack] {
+        for limit in [limits.depth, limits.bytes, limits.file, limits.text, limits.stack] {
             sum.update(limit.to_le_bytes());
         }
         Self { chart: chart.clone(), request: sum.finalize().into() }

@@ -2,13 +2,27 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use chart::environment::FixedEnvironment;
+use chart::load::{Tree, from_directory};
+use chart::object::{Capabilities, KubeVersion};
+use chart::render::{Release, Request};
+use chart::render_cache::{Cache, render};
 use chart::template::{ExecError, Limits, Renderer, TemplateSet, parse};
 use chart::value::{Map, Value};
+use chart::warnings::Warnings;
 use golang::fmt::{PrintError, sprint};
 
 /// A thread of a test has 2 MiB of stack, of which a render may use half.
-const SMALL: Limits = Limits { steps: 100_000, depth: 20_000, bytes: 1 << 20, stack: 1 << 20 };
+const SMALL: Limits = Limits {
+    steps: 100_000,
+    depth: 20_000,
+    bytes: 1 << 20,
+    file: usize::MAX,
+    text: usize::MAX,
+    stack: 1 << 20,
+};
 
 fn render_within(text: &str, limits: Limits) -> Result<String, ExecError> {
     let mut set = TemplateSet::new();
@@ -32,6 +46,75 @@ fn a_loop_without_end_is_stopped_by_its_steps() {
         "rendering c/t.yaml: template: c/t.yaml:1:9: executing \"c/t.yaml\" at <9223372036854775807>: \
          the render takes more than 100000 steps"
     );
+}
+
+#[test]
+fn what_takes_long_counts_as_many_steps() {
+    // None of them is begun: a render may take a hundred thousand steps here.
+    let costly = [
+        "{{ htpasswd \"a\" \"b\" }}",
+        "{{ bcrypt \"a\" }}",
+        "{{ derivePassword 1 \"long\" \"password\" \"user\" \"example.com\" }}",
+        "{{ genPrivateKey \"rsa\" }}",
+        "{{ genPrivateKey \"dsa\" }}",
+        "{{ genPrivateKey \"ecdsa\" }}",
+        "{{ genPrivateKey \"ed25519\" }}",
+        "{{ genCA \"a\" 1 }}",
+        "{{ genSelfSignedCert \"a\" nil nil 1 }}",
+    ];
+    for template in costly {
+        let error = refused(template);
+        assert!(error.ends_with("the render takes more than 100000 steps"), "{template}: {error}");
+    }
+    // What is no hash and no key costs nothing.
+    assert_eq!(render_within("{{ htpasswd \"a:\" \"b\" }}", SMALL).unwrap(), "invalid username: a:");
+    assert_eq!(render_within("{{ genPrivateKey \"x\" }}", SMALL).unwrap(), "Unknown type x");
+}
+
+#[test]
+fn a_chart_that_makes_a_few_keys_renders_and_one_that_makes_hundreds_does_not() {
+    let limits = Limits { stack: 1 << 20, ..Limits::default() };
+    let several = "{{ $ca := genCA \"a\" 365 }}{{ range 12 }}{{ $c := genSignedCert \"b\" nil nil 365 $ca }}{{ end }}\
+                   {{ $_ := genPrivateKey \"rsa\" }}{{ $_ := genPrivateKey \"rsa\" }}{{ $_ := htpasswd \"a\" \"b\" }}";
+    render_within(several, limits).unwrap();
+    for costly in ["genPrivateKey \"rsa\"", "genCA \"a\" 1", "genPrivateKey \"ecdsa\""] {
+        let error =
+            render_within(&format!("{{{{ range 500 }}}}{{{{ $_ := {costly} }}}}{{{{ end }}}}"), limits);
+        assert!(error.unwrap_err().is_limit(), "{costly}");
+    }
+}
+
+#[test]
+fn a_file_and_a_chart_render_to_no_more_than_they_may() {
+    let render = |limits: Limits| {
+        let files = [
+            ("Chart.yaml", "{apiVersion: v2, name: top, version: 0.1.0}"),
+            ("templates/a.yaml", "# {{ repeat 600 \"x\" }}"),
+            ("templates/b.yaml", "# {{ repeat 600 \"x\" }}"),
+        ];
+        let tree: Tree =
+            files.iter().map(|(path, text)| ((*path).to_owned(), Arc::from(text.as_bytes()))).collect();
+        let chart = from_directory(&tree, &mut Warnings::default()).unwrap();
+        let release = Release { name: "r".into(), namespace: "n".into(), revision: 1, is_upgrade: false };
+        let capabilities = Capabilities::without_cluster(KubeVersion::default());
+        let request = Request {
+            values: &serde_json::Map::new(),
+            release: &release,
+            capabilities: &capabilities,
+            limits,
+            validate: true,
+        };
+        let mut environment = FixedEnvironment::default();
+        let rendered =
+            render(&chart, &request, &mut Cache::default(), &mut environment, &mut Warnings::default());
+        rendered.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let limits = Limits { stack: 1 << 20, file: 1_000, text: 2_000, ..Limits::default() };
+    assert_eq!(render(limits), Ok(()));
+    let file = "rendering top/templates/b.yaml: the file renders to more than 601 bytes";
+    assert_eq!(render(Limits { file: 601, ..limits }), Err(file.to_owned()));
+    let chart = "rendering top/templates/a.yaml: the chart renders to more than 1000 bytes";
+    assert_eq!(render(Limits { text: 1_000, ..limits }), Err(chart.to_owned()));
 }
 
 #[test]

@@ -5,6 +5,15 @@ use super::encodings::base64_decoded;
 use crate::environment::{Certificate, CertificateRequest, KeyKind};
 use crate::value::{CallError, Context, Function, Object, Type, Value};
 
+/// As how many steps a new RSA key of 4096 bits counts, which only a template asks for by name. It takes seconds.
+const LARGE_KEY_STEPS: usize = 10_000_000;
+
+/// As how many steps the new key of a certificate counts, one of 2048 bits.
+const KEY_STEPS: usize = 2_000_000;
+
+/// As how many steps another key counts, or a signature.
+const SIGNATURE_STEPS: usize = 200_000;
+
 const CERTIFICATE_NAME: &str = "sprig.certificate";
 const CERTIFICATE: Type = Type::Named(CERTIFICATE_NAME);
 
@@ -15,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         authority(context, args, Some(2))
     }),
     Function::new("genPrivateKey", &[STRING], STRING, |context, args| {
-        Ok(private_key(context, &string(args, 0)).into())
+        Ok(private_key(context, &string(args, 0))?.into())
     }),
     Function::new("genSelfSignedCert", &[STRING, LIST, LIST, INT], CERTIFICATE, |context, args| {
         signed(context, args, None, None)
@@ -54,17 +63,18 @@ fn value(certificate: Certificate) -> Value {
     Value::object(CertificateObject(certificate))
 }
 
-/// Returns a new private key, or says why there is none.
-fn private_key(context: &mut dyn Context, kind: &str) -> String {
+/// Returns a new private key, or says in its place why there is none.
+fn private_key(context: &mut dyn Context, kind: &str) -> Result<String, CallError> {
     let kind = match kind {
         "" | "rsa" => KeyKind::Rsa,
         "dsa" => KeyKind::Dsa,
         "ecdsa" => KeyKind::Ecdsa,
         "ed25519" => KeyKind::Ed25519,
-        other => return format!("Unknown type {other}"),
+        other => return Ok(format!("Unknown type {other}")),
     };
+    context.count(if kind == KeyKind::Rsa { LARGE_KEY_STEPS } else { SIGNATURE_STEPS })?;
     let key = context.environment().private_key(kind);
-    key.unwrap_or_else(|error| format!("failed to generate private key: {error}"))
+    Ok(key.unwrap_or_else(|error| format!("failed to generate private key: {error}")))
 }
 
 fn custom(_: &mut dyn Context, args: &[Value]) -> Answer {
@@ -155,6 +165,7 @@ fn signed(context: &mut dyn Context, args: &[Value], issuer: Option<usize>, key:
 }
 
 fn made(context: &mut dyn Context, request: &CertificateRequest) -> Answer {
+    context.count(if request.key.is_none() { KEY_STEPS } else { SIGNATURE_STEPS })?;
     let certificate = context.environment().certificate(request);
     certificate.map(value).map_err(|error| error.to_string().into())
 }

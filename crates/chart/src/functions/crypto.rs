@@ -13,11 +13,17 @@ use super::encodings::base64_decoded;
 use crate::value::{CallError, Context, Function, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("bcrypt", &[STRING], STRING, |context, args| Ok(bcrypted(context, bytes(args, 0)).into())),
+    Function::new("bcrypt", &[STRING], STRING, |context, args| Ok(bcrypted(context, bytes(args, 0))?.into())),
     Function::new("decryptAES", &[STRING, STRING], STRING, decrypt),
-    Function::new("derivePassword", &[Type::Uint32, STRING, STRING, STRING, STRING], STRING, |_, args| {
-        Ok(derived(args).into())
-    }),
+    Function::new(
+        "derivePassword",
+        &[Type::Uint32, STRING, STRING, STRING, STRING],
+        STRING,
+        |context, args| {
+            context.count(SCRYPT_STEPS)?;
+            Ok(derived(args).into())
+        },
+    ),
     Function::new("encryptAES", &[STRING, STRING], STRING, |context, args| {
         Ok(encrypted(context, bytes(args, 0), bytes(args, 1)).into())
     }),
@@ -26,7 +32,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         if user.contains(':') {
             return Ok(format!("invalid username: {user}").into());
         }
-        Ok(format!("{user}:{}", bcrypted(context, bytes(args, 1))).into())
+        Ok(format!("{user}:{}", bcrypted(context, bytes(args, 1))?).into())
     }),
 ];
 
@@ -36,18 +42,25 @@ const BCRYPT_COST: u32 = 10;
 /// The longest password that bcrypt looks at.
 const BCRYPT_MAX: usize = 72;
 
-/// Hashes a password, or says why not.
-fn bcrypted(context: &mut dyn Context, password: &[u8]) -> String {
+/// As how many steps a hash of a password counts: it takes about a tenth of a second.
+const BCRYPT_STEPS: usize = 1_000_000;
+
+/// As how many steps a derived password counts.
+const SCRYPT_STEPS: usize = 2_000_000;
+
+/// Hashes a password, or says in its place why not.
+fn bcrypted(context: &mut dyn Context, password: &[u8]) -> Result<String, CallError> {
     let failed = |why: &str| format!("failed to encrypt string with bcrypt: {why}");
     if password.len() > BCRYPT_MAX {
-        return failed("bcrypt: password length exceeds 72 bytes");
+        return Ok(failed("bcrypt: password length exceeds 72 bytes"));
     }
+    context.count(BCRYPT_STEPS)?;
     let mut salt = [0; 16];
     context.environment().random(&mut salt);
-    match bcrypt::hash_with_salt(password, BCRYPT_COST, salt) {
+    Ok(match bcrypt::hash_with_salt(password, BCRYPT_COST, salt) {
         Ok(hash) => hash.format_for_version(bcrypt::Version::TwoA),
         Err(_) => failed("bcrypt: the password holds a byte that cannot be hashed"),
-    }
+    })
 }
 
 /// The key is the password, cut or filled with zeros.

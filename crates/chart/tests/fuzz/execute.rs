@@ -11,7 +11,7 @@ pub(crate) fn run(bytes: &[u8]) {
     };
     let mut set = TemplateSet::new();
     set.add(&templates);
-    let limits = Limits { steps: 5_000, depth: 100, bytes: 1 << 18, stack: 1 << 20 };
+    let limits = Limits { steps: 5_000, depth: 100, bytes: 1 << 18, stack: 1 << 20, ..Limits::default() };
     let inner = Value::map([("x", Value::text("y")), ("n", Value::Nil)]);
     let data = Value::map([
         ("a", Value::text("{{ .b }}")),
