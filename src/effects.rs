@@ -20,7 +20,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::broker::Broker;
 use crate::driver::{Effects, Inbox};
-use crate::helm::{Cancellation, CredentialsRun, ReleaseRun, ReleaseTargets};
+use crate::helm::{Cancellation, CredentialsRun, Listener, ReleaseRun, ReleaseTargets};
 use crate::hook::{HookRun, HookRunner, ScriptRun};
 use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher};
 use crate::lasting_task;
@@ -127,6 +127,17 @@ impl Running {
     fn remove(&self, run: RunId) -> Option<oneshot::Sender<()>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&run)
     }
+}
+
+/// Returns who tells the engine what the work on a release waits for.
+fn tells(run: RunId, inbox: &Inbox) -> Listener {
+    let inbox = inbox.clone();
+    Arc::new(move |what| {
+        let inbox = inbox.clone();
+        Box::pin(async move {
+            inbox.event(Event::ReleaseWaits { run, what }).await;
+        })
+    })
 }
 
 /// Answers with what `work` returns, or with `failed` when it panics: a defect of one
@@ -424,8 +435,9 @@ impl Adapters {
         inbox: &Inbox,
     ) {
         let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
+        let listener = tells(run, inbox);
         let work = async move {
-            let cancellation = Cancellation::on(cancel);
+            let cancellation = Cancellation::on(cancel).telling(listener);
             let source = source.as_ref();
             let release = ReleaseRun { module: &module, values: &values, maintenance, source, is_recorded };
             let outcome = helm.upgrade(&target, release, &cancellation).await;
@@ -453,8 +465,10 @@ impl Adapters {
 
     fn uninstall(&self, run: RunId, release: ReleaseName, target: ReleaseTarget, inbox: &Inbox) {
         let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
+        let listener = tells(run, inbox);
         let work = async move {
-            let outcome = helm.uninstall(&target, &release, &Cancellation::on(cancel)).await;
+            let cancellation = Cancellation::on(cancel).telling(listener);
+            let outcome = helm.uninstall(&target, &release, &cancellation).await;
             running.remove(run);
             Event::ReleaseFinished { run, outcome }
         };

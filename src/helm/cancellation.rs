@@ -1,17 +1,26 @@
-//! The end of the operator, as work on a release learns of it.
+//! How work on a release is ended from outside, and how it tells what it waits for.
+
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use tokio::sync::oneshot;
 
-/// Whether work on a release has to end now, because the operator ends. Its clones hear of the same end.
+/// Takes what work on a release waits for; `None` when that is over.
+pub type Listener = Arc<dyn Fn(Option<String>) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Whether work on a release has to end now: the operator ends, or something newer takes its place. Its clones hear of the same end.
 #[derive(Clone)]
-pub struct Cancellation(Shared<BoxFuture<'static, ()>>);
+pub struct Cancellation {
+    end: Shared<BoxFuture<'static, ()>>,
+    /// Who is told what is waited for meanwhile.
+    listener: Option<Listener>,
+}
 
 impl Cancellation {
     /// Returns one that is never requested.
     pub fn never() -> Self {
-        Self(std::future::pending().boxed().shared())
+        Self { end: std::future::pending().boxed().shared(), listener: None }
     }
 
     /// Returns one that is requested when `signal` is sent. A sender that is dropped requests nothing.
@@ -21,17 +30,30 @@ impl Cancellation {
                 std::future::pending::<()>().await;
             }
         };
-        Self(requested.boxed().shared())
+        Self { end: requested.boxed().shared(), listener: None }
+    }
+
+    /// Returns it with somebody who is told what the work waits for.
+    #[must_use]
+    pub fn telling(self, listener: Listener) -> Self {
+        Self { listener: Some(listener), ..self }
+    }
+
+    /// Tells what the work waits for; `None` when that is over.
+    pub(super) async fn waits_for(&self, what: Option<String>) {
+        if let Some(listener) = &self.listener {
+            listener(what).await;
+        }
     }
 
     /// Returns as soon as it is requested.
     pub(super) async fn requested(&self) {
-        self.0.clone().await;
+        self.end.clone().await;
     }
 
     /// Reports whether it is requested.
     pub(super) fn is_requested(&self) -> bool {
-        self.0.clone().now_or_never().is_some()
+        self.end.clone().now_or_never().is_some()
     }
 }
 

@@ -51,7 +51,7 @@ impl HookObjects {
 
 /// Why a wait ended before the object was as wanted.
 enum Unmet {
-    /// The operator ends.
+    /// The operator ends, or something newer takes its place.
     Cancelled,
     /// The time is over; the text says why the object could not be seen, or is empty.
     Late(String),
@@ -154,11 +154,26 @@ impl ChartHooks<'_> {
             }
         }
         for (object, resource) in &objects {
+            let is_awaited =
+                matches!((resource.group.as_str(), resource.kind.as_str()), ("batch", "Job") | ("", "Pod"));
+            if is_awaited {
+                let place = self.namespace_of(object);
+                let what = format!(
+                    "{} {place}/{} ({} hook of its chart) to end",
+                    object.kind,
+                    object.name,
+                    event.name()
+                );
+                self.cancellation.waits_for(Some(what)).await;
+            }
             let waited = match (resource.group.as_str(), resource.kind.as_str()) {
                 ("batch", "Job") => self.wait(event, (object, resource), Job).await,
                 ("", "Pod") => self.wait(event, (object, resource), Pod).await,
                 _ => Ok(()),
             };
+            if is_awaited {
+                self.cancellation.waits_for(None).await;
+            }
             // Which of several objects it was is not known otherwise.
             let name =
                 if objects.len() > 1 { format!("{} {}: ", object.kind, object.name) } else { String::new() };

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chart::render::{Release, Request, render_text};
-use chart::template::Limits;
 use chart::warnings::Warnings;
 use engine::{Failure, FailureKind, Module, ValuesInput};
 use serde_json::{Map, Value, json};
@@ -226,12 +225,14 @@ impl Helm {
             is_upgrade: run.revision > 1,
         };
         let mut world = ClusterEnvironment::new(self.requests.clone(), self.discovery.clone());
+        let (limits, place) = self.limits().await;
         let work = move || {
+            let _place = place;
             let request = Request {
                 values: &values,
                 release: &release,
                 capabilities: &capabilities,
-                limits: Limits::default(),
+                limits,
                 validate: false,
             };
             // What the chart warns of was told when it was rendered.

@@ -84,8 +84,10 @@ pub enum ReleaseError {
         /// What it said, or what it did.
         problem: String,
     },
-    /// The operator ends.
-    #[error("it was ended because the operator ends; it is done again by the next start")]
+    /// The operator ends, or something newer takes its place.
+    #[error(
+        "it was ended before its time: the operator ends, or something newer takes its place; it is done again"
+    )]
     Cancelled,
     /// Objects were refused; others were written.
     #[error("{}", .0.join("; "))]

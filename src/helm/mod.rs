@@ -26,6 +26,7 @@ mod drift;
 mod dsa_key;
 mod error;
 mod first_list;
+mod guest_limits;
 mod helm_command;
 mod last_release;
 mod left_alone;
@@ -72,7 +73,7 @@ use kube::Client;
 use serde_json::{Map, Value};
 
 pub use archives::Archives;
-pub use cancellation::Cancellation;
+pub use cancellation::{Cancellation, Listener};
 pub use chart_directory::write_private;
 pub use credentials::CredentialsRun;
 pub use drift::EventSink;
@@ -89,6 +90,7 @@ use crate::driver::Inbox;
 use archives::ArchiveSource;
 use chart_cache::ChartCache;
 use first_list::FirstList;
+use guest_limits::GuestPlaces;
 use last_release::{LastRelease, LastReleases};
 use object_look::ObjectLook;
 use object_watch::{ObjectWatch, WatchReach};
@@ -147,6 +149,8 @@ pub struct Helm {
     command: Arc<OnceLock<Arc<HelmCommand>>>,
     /// As whom everything is done, if not as the operator.
     guest: Option<Guest>,
+    /// How many charts of namespaces are rendered and run at the same time.
+    guest_places: GuestPlaces,
 }
 
 /// What templates know about the cluster, with the kinds of which it was made.
@@ -194,6 +198,7 @@ impl Helm {
         let shared = (Arc::clone(&self.version), self.archives.clone());
         let mut helm = Self::with(storage, discovery, settings, shared, WatchReach::Namespaces);
         helm.command = Arc::clone(&self.command);
+        helm.guest_places = self.guest_places.clone();
         helm.guest = account.map(|account| Guest {
             account: format!("{}/{account}", target.namespace),
             operator: Requests::new(client),
@@ -232,6 +237,7 @@ impl Helm {
             taken_over: TakenObjects::default(),
             version,
             guest: None,
+            guest_places: GuestPlaces::default(),
             capabilities: Mutex::default(),
             command: Arc::default(),
             requests,

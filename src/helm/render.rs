@@ -11,11 +11,12 @@ use chart::warnings::Warnings;
 use chart::{manifest, render_cache};
 use engine::Module;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::chart_cache::LoadedChart;
 use super::error::ReleaseError;
 use super::render_environment::ClusterEnvironment;
-use super::{Helm, KnownCapabilities, object, render_thread};
+use super::{Helm, KnownCapabilities, guest_limits, object, render_thread};
 
 /// One of the two ways to render a chart.
 type Render = fn(
@@ -101,15 +102,18 @@ impl Helm {
             is_upgrade,
         };
         let (loaded, values) = (loaded.clone(), values.clone());
+        let (limits, place) = self.limits().await;
         let mut world = ClusterEnvironment::new(self.requests.clone(), self.discovery.clone());
         let work = move || {
             let request = Request {
                 values: &values,
                 release: &release,
                 capabilities: &capabilities,
-                limits: Limits::default(),
+                limits,
                 validate: true,
             };
+            // It is left when the thread has ended, whoever waits for that.
+            let _place = place;
             let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
             let mut warnings = Warnings::default();
             let rendered = render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
@@ -120,6 +124,14 @@ impl Helm {
             tracing::warn!(module = name, "{warning}");
         }
         Ok(rendered?)
+    }
+
+    /// Returns what a chart may use, with its place among those that are rendered, if it is one of a namespace.
+    pub(super) async fn limits(&self) -> (Limits, Option<OwnedSemaphorePermit>) {
+        match self.guest {
+            None => (Limits::default(), None),
+            Some(_) => (guest_limits::limits(), self.guest_places.render().await),
+        }
     }
 
     pub(super) async fn render_module(

@@ -11,6 +11,7 @@ use engine::view::Secrets;
 use engine::{ApplyMode, ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::apply::{Applier, WriteOutcome};
 use super::cancellation::Cancellation;
@@ -103,7 +104,9 @@ impl Helm {
         }
         let loaded = self.charts.load(module).await?;
         let labels = self.object_labels(maintenance);
-        let checked = self.render_checked(&loaded, name, values).await?.manifests;
+        let checked = self.render_checked(&loaded, name, values).await?;
+        let _place = self.place(&checked, cancellation).await?;
+        let checked = checked.manifests;
         let manifests = object::labelled(checked.clone(), &labels)?;
         let checksum = checksum(&manifests, module.settings.apply);
         let upgrade = Upgrade {
@@ -168,6 +171,22 @@ impl Helm {
         }
     }
 
+    /// Waits for a place among the runs of large charts, if this is one of a namespace.
+    async fn place(
+        &self,
+        rendered: &Rendered,
+        cancellation: &Cancellation,
+    ) -> Result<Option<OwnedSemaphorePermit>, ReleaseError> {
+        if self.guest.is_none() {
+            return Ok(None);
+        }
+        tokio::select! {
+            biased;
+            place = self.guest_places.run(rendered) => Ok(place),
+            () = cancellation.requested() => Err(ReleaseError::Cancelled),
+        }
+    }
+
     /// Returns that nothing changed since this process made the last revision, if that is so.
     fn unchanged(&self, upgrade: &Upgrade<'_>) -> Option<ReleaseOutcome> {
         let is_it = |last: &LastRelease| {
@@ -214,6 +233,9 @@ impl Helm {
         let marks = upgrade.marks(history.last());
         // A record that fits no Secret is refused before anything is touched.
         let data = self.storage.encode(&record)?;
+        if upgrade.cancellation.is_requested() {
+            return Err(ReleaseError::Cancelled);
+        }
         self.storage.delete_all(upgrade.name, history, &plan.cut_off).await?;
         let mut written = Vec::new();
         if plan.repeated.is_none() {

@@ -108,12 +108,16 @@ struct State<S> {
 }
 
 impl<S: Sample> State<S> {
-    fn change(&mut self, values: &[&str], change: impl FnOnce(&mut S)) {
+    fn look_for(&mut self, values: &[&str]) {
         self.key.clear();
         for value in values {
             self.key.extend_from_slice(value.as_bytes());
             self.key.push(END);
         }
+    }
+
+    fn change(&mut self, values: &[&str], change: impl FnOnce(&mut S)) {
+        self.look_for(values);
         if let Some(sample) = self.series.get_mut(self.key.as_slice()) {
             return change(sample);
         }
@@ -168,6 +172,15 @@ impl Family<Gauge> {
     /// Sets the series with these values of labels.
     pub(super) fn set(&self, labels: &[&str], value: f64) {
         self.lock(|state| state.change(labels, |gauge| gauge.0 = value));
+    }
+
+    /// Removes all series whose first labels have these values.
+    pub(super) fn remove(&self, labels: &[&str]) {
+        self.lock(|state| {
+            state.look_for(labels);
+            let State { series, key } = state;
+            series.retain(|other, _| !other.starts_with(key));
+        });
     }
 
     /// Replaces all series by those that `fill` sets. Who reads meanwhile sees either, and never none.

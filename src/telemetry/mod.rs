@@ -120,13 +120,14 @@ impl Telemetry {
         match notice {
             Notice::TaskQueued { task } => log_task(&task, "add", "queued"),
             Notice::TaskStarted { task, waited } => self.task_started(&task, waited),
-            Notice::TaskStopped { task } => {
+            Notice::TaskStopped { task, at_shutdown } => {
+                let why = if at_shutdown { "at shutdown" } else { "for something newer" };
                 tracing::info!(
                     queue = task.queue.as_str(),
                     "task.id" = %task.id,
                     "task.flow" = "end",
                     cause = %task.cause,
-                    "{} stopped at shutdown",
+                    "{} stopped {why}",
                     title(&task)
                 );
             }
@@ -155,6 +156,7 @@ impl Telemetry {
                     tracing::warn!("{problem}");
                 }
             }
+            Notice::ModuleLeft { module } => self.metrics.module_info.remove(&[module.as_str()]),
             Notice::MetricsForgotten { scope } => {
                 self.exported.lock().unwrap_or_else(PoisonError::into_inner).forget(&scope);
             }
@@ -214,6 +216,10 @@ impl Telemetry {
             Notice::ModulesDiscovered { modules } => self.modules_discovered(&modules),
             Notice::ScriptsAskedAgain { scripts } => {
                 tracing::info!("{scripts} enabled scripts ran again, as hooks had changed what they read");
+            }
+            // Namespaces come and go.
+            Notice::QueueChanged { queue, length: 0 } if queue.is_of_namespace() => {
+                self.metrics.queue_length.remove(&[queue.as_str()]);
             }
             Notice::QueueChanged { queue, length } => {
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -493,7 +499,7 @@ fn activation(startup: bool) -> &'static str {
 mod tests {
     use std::sync::Arc;
 
-    use engine::{Cause, HookEnd, Scope, TaskId, Usage};
+    use engine::{Cause, HookEnd, QueueName, Scope, TaskId, Usage};
 
     use super::*;
 
@@ -635,6 +641,21 @@ mod tests {
             is_task: true,
             startup: false,
         }
+    }
+
+    #[test]
+    fn what_has_left_has_no_series_any_more() {
+        let telemetry = Telemetry::new("p_").unwrap();
+        let modules = [("web".into(), false), ("web2".into(), true)];
+        telemetry.take(Notice::ModulesDiscovered { modules: modules.into() });
+        let queues = ["main", "namespace_queue_a"].map(QueueName::from);
+        for (queue, length) in queues.iter().flat_map(|queue| [(queue, 1), (queue, 0)]) {
+            telemetry.take(Notice::QueueChanged { queue: queue.clone(), length });
+        }
+        telemetry.take(Notice::ModuleLeft { module: "web".into() });
+        let text = scraped(&telemetry);
+        assert!(text.contains(r#"module="web2""#) && !text.contains(r#"module="web""#), "{text}");
+        assert!(text.contains(r#"queue="main""#) && !text.contains("namespace_queue_a"), "{text}");
     }
 
     #[test]

@@ -273,6 +273,7 @@ impl Recording {
             | Event::ReleaseDrifted { .. }
             | Event::ReadinessChanged { .. }
             | Event::ReleaseUnwatched { .. }
+            | Event::ReleaseWaits { .. }
             | Event::ReviewAbandoned { .. }
             | Event::ReviewRequested { .. }
             | Event::WebhookCertificateKept { .. }

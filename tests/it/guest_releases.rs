@@ -96,6 +96,21 @@ fn role(resources: &[&str]) -> Value {
 }
 
 #[tokio::test]
+async fn a_chart_of_a_namespace_renders_to_no_more_than_the_operator_can_hold() {
+    let world = World::new(&["secrets", "configmaps"]).await;
+    // Eight times as much is allowed to those of the operator.
+    let large = format!("{MAP}{{{{ range 100000 }}}}# {}\n{{{{ end }}}}", "x".repeat(60));
+    world.release.write(&[("templates/map.yaml", &large)]);
+    let failure = world.upgrade(&world.helm(), "one").await.unwrap_err().to_string();
+    assert!(failure.contains("templates/map.yaml: the file renders to more than 4194304 bytes"), "{failure}");
+    assert!(world.records().await.is_empty());
+    let slow = format!("{MAP}{{{{ range 100000 }}}}{{{{ $_ := htpasswd \"a\" \"b\" }}}}{{{{ end }}}}");
+    world.release.write(&[("templates/map.yaml", &slow)]);
+    let failure = world.upgrade(&world.helm(), "one").await.unwrap_err().to_string();
+    assert!(failure.contains("the render takes more than 50000000 steps"), "{failure}");
+}
+
+#[tokio::test]
 async fn a_guest_that_fails_as_before_writes_nothing_until_something_changes() {
     let world = World::new(&["secrets"]).await;
     let helm = world.helm();

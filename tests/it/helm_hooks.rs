@@ -1,5 +1,6 @@
 //! Hooks of charts: what is deleted when one fails, is refused, or is cut off by the end of the operator.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use addon_operator::helm::{Cancellation, ReleaseRun};
@@ -126,7 +127,12 @@ pub(crate) async fn cut_off(world: &ReleaseFixture) -> engine::Failure {
     let (signal, cancelled) = oneshot::channel();
     let helm = world.helm();
     let (module, values) = (world.module(), world.values(json!({"k": "two"})));
-    let cancellation = Cancellation::on(cancelled);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    let cancellation = Cancellation::on(cancelled).telling(Arc::new(move |what| {
+        listener.lock().unwrap().push(what);
+        Box::pin(std::future::ready(()))
+    }));
     let upgrade = helm.upgrade_until(
         ReleaseRun { module: &module, values: &values, maintenance: false, source: None, is_recorded: true },
         &cancellation,
@@ -136,6 +142,12 @@ pub(crate) async fn cut_off(world: &ReleaseFixture) -> engine::Failure {
         signal.send(()).unwrap();
     };
     let (outcome, ()) = tokio::join!(tokio::time::timeout(Duration::from_secs(3), upgrade), ends);
+    let told: Vec<Option<String>> = told.lock().unwrap().clone();
+    let [Some(what), None] = &*told else { unreachable!("{told:?}") };
+    assert!(
+        what.starts_with(&format!("Job {NAMESPACE}/prepare (pre-")) && what.ends_with(" to end"),
+        "{what}"
+    );
     outcome.unwrap().unwrap_err()
 }
 

@@ -7,7 +7,7 @@ use crate::converge::Converges;
 use crate::effect::Effect;
 use crate::event::Command;
 use crate::failure::{Failure, FailureKind};
-use crate::module::{Lower, Modules};
+use crate::module::{self, Lower, Modules};
 use crate::name::{CommandId, QueueName};
 use crate::queue::End;
 use crate::source::Sources;
@@ -53,8 +53,9 @@ fn answer(
         Command::PurgeModule(name) => {
             let (kind, cause) =
                 (modules.removal(lower.configuration, &name)?, format!("command module purge {name}"));
-            let task = Task::new(lower.cx, &main, kind, Trigger::CommandPurge, Cause::outside(cause), None);
-            lower.queues.put(lower.cx, &main, End::Back, vec![task]);
+            let queue = module::queue_of(lower.configuration, &kind);
+            let task = Task::new(lower.cx, &queue, kind, Trigger::CommandPurge, Cause::outside(cause), None);
+            lower.queues.put(lower.cx, &queue, End::Back, vec![task]);
             format!("the removal of release {name} is queued")
         }
         Command::ResumeModule(name) => {
@@ -64,7 +65,7 @@ fn answer(
                 outcome => outcome?,
             }
             let cause = Cause::outside(format!("command module resume {name}"));
-            modules.queue_run(lower.cx, lower.queues, &name, Trigger::CommandResume, &cause);
+            modules.queue_run(lower, &name, Trigger::CommandResume, &cause);
             format!("module {name} goes on; a run of it is queued")
         }
         Command::RunModule(name) => {
@@ -75,7 +76,7 @@ fn answer(
                 return Err(failure);
             }
             converges.forget_script(modules, lower.cx, &name);
-            lower.queues.cancel_backoff(&main);
+            lower.queues.cancel_backoff(&lower.configuration.guest_queue(&name).unwrap_or(main));
             let cause = Cause::outside(format!("command module run {name}"));
             let names = BTreeSet::from([name.clone()]);
             converges.look_again(lower.cx, lower.queues, names, Trigger::CommandRun, &cause);

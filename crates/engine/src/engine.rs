@@ -333,6 +333,7 @@ impl Engine {
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleaseTested { run, outcome } => modules.tests_ended(lower.cx, run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
+            Event::ReleaseWaits { run, what } => lower.queues.run_waits(lower.cx, run, what),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
             Event::ReviewAbandoned { id } => webhooks.abandoned(lower.cx, id),
             Event::ReviewRequested { id, webhook, review, timeout } => {
@@ -402,8 +403,8 @@ impl Engine {
         }
         for name in ended {
             let cause = Cause::outside(format!("the maintenance of module {name} ends"));
-            let (_, modules, lower) = self.split();
-            modules.queue_run(lower.cx, lower.queues, &name, Trigger::MaintenanceEnded, &cause);
+            let (_, modules, mut lower) = self.split();
+            modules.queue_run(&mut lower, &name, Trigger::MaintenanceEnded, &cause);
         }
     }
 
@@ -591,11 +592,27 @@ impl Engine {
     /// Moves a queue on until its head waits for something.
     fn step(&mut self, queue: &QueueName) {
         while let Some(mut task) = self.queues.take_ready(queue, self.cx.now) {
+            if let Some(place) = self.other_queue(&task) {
+                self.queues.move_to(task.begun_anew(), place);
+                continue;
+            }
             let next = self.advance(&mut task);
             if !self.apply(task, next) {
                 return;
             }
         }
+    }
+
+    /// Returns the queue that a task of a module belongs to, if that is another one: the name of the module went from a configuration
+    /// of a namespace to one of the cluster, or back.
+    fn other_queue(&self, task: &Task) -> Option<QueueName> {
+        let queue = &task.head.queue;
+        let is_of_module = task.hook_run().is_none() && task.module().is_some();
+        if !is_of_module || !(queue.is_main() || queue.is_of_namespace()) {
+            return None;
+        }
+        let wanted = module::queue_of(&self.configuration, &task.kind);
+        (wanted != *queue).then_some(wanted)
     }
 
     /// Does the next step of a task.
@@ -740,7 +757,9 @@ impl Engine {
         let policy = self.modules.retry_policy(&task);
         let Some(mut task) = self.unless_given_up(task, &failure, &policy, read.as_ref()) else { return };
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure, (&policy, is_guest));
-        self.converges.task_failed(&mut self.cx, &task, &shown);
+        if !is_guest {
+            self.converges.task_failed(&mut self.cx, &task, &shown);
+        }
         let Self { queues, configuration, modules, broker, cx, .. } = self;
         if let TaskKind::ConvergeModules(converge) = &mut task.kind {
             if converge.restart_discovery() {
@@ -750,11 +769,8 @@ impl Engine {
             run.stage = RunStage::Begin;
             modules.run_failed(cx, configuration, &run.module, &failure);
             broker.run_failed(&run.module);
-            let generation = task.head.generation;
-            if generation.is_some() && !task.head.queue.is_main() {
-                // Nobody waits for a guest's.
-                let failure = (!is_guest).then_some(&failure);
-                converge::member_ended(queues, &run.module, generation, failure);
+            if !task.head.queue.is_main() {
+                converge::member_ended(queues, &run.module, task.head.generation, Some(&failure));
             }
         } else if let TaskKind::ModuleDelete(delete) = &mut task.kind {
             delete.stage = DeleteStage::Begin;
@@ -764,10 +780,6 @@ impl Engine {
             modules.step_failed(name);
         } else if let Some(name) = task.module().filter(|name| modules.is_synchronizing(name)) {
             modules.step_failed(name);
-        }
-        if is_guest {
-            // Who may write an object in one namespace must hold up nobody in others.
-            task.head.generation = None;
         }
         self.queues.retry_later(self.cx.now, task, failure, delay, is_guest);
     }
@@ -1017,6 +1029,12 @@ impl Engine {
         let is_other = self.configuration.set_sourced(&commit.registry);
         let cause = task.head.cause.clone();
         self.end(task, None);
+        let outdated = self.queues.in_flight().filter(|running| self.other_queue(&running.task).is_some());
+        let outdated: Vec<ModuleName> =
+            outdated.filter_map(|running| running.task.module().cloned()).collect();
+        for name in outdated {
+            self.queues.end_attempts(&mut self.cx, &name, |_| true);
+        }
         let reloaded = self.reload(catalog, &cause);
         // Modules that are as they were do not run, unless others are switched on or off.
         self.run_reloaded(reloaded, is_other, (Trigger::AddonsChanged, Trigger::AddonsChanged), &cause);
@@ -1045,7 +1063,10 @@ impl Engine {
         let is_converged = self.converges.is_first_done();
         let (_, modules, mut lower) = self.split();
         let reloaded = modules.reload(&mut lower, catalog, is_converged, cause);
-        lower.queues.cancel_backoff(&QueueName::main());
+        for queue in lower.queues.names().iter().filter(|queue| queue.is_main() || queue.is_of_namespace()) {
+            lower.queues.cancel_backoff(queue);
+        }
+        end_attempts(&mut lower, &reloaded.modules);
         lower.queues.wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::List(_)));
         lower.queues.take_back(|_| true);
         lower.queues.somebody_repaired();
@@ -1078,11 +1099,12 @@ impl Engine {
         let Some((changes, cause)) = read else { return };
         // Whatever failed may be repaired now, also by a key that says what it said before.
         for queue in lower.queues.names() {
-            if queue.is_main() || queue.is_parallel() {
+            if queue.runs_modules() {
                 lower.queues.cancel_backoff(&queue);
             }
         }
         lower.queues.somebody_repaired();
+        end_attempts(&mut lower, &changes.modules);
         if !changes.any() || !converges.has_begun() {
             return;
         }
@@ -1175,7 +1197,7 @@ impl Engine {
         let Some(Running { task, answer, .. }) = self.finish(run) else { return };
         let Answer::Hook(hook) = answer else { return self.fail(task, mismatch("a hook")) };
         let carried = match outcome {
-            Err(failure) if failure.is_cancelled() => return self.queues.stop(&mut self.cx, task),
+            Err(failure) if failure.is_cancelled() => return self.queues.stop(&mut self.cx, task, true),
             Err(failure) => Carried::Failed(failure, usage),
             Ok(output) => {
                 let (cx, cause) = (&mut self.cx, &task.head.cause);
@@ -1272,10 +1294,10 @@ impl Engine {
 
     /// Queues what follows when an event or a schedule made a hook change values.
     fn values_changed(&mut self, scope: &Scope, trigger: Trigger, cause: &Cause) {
-        let (converges, modules, lower) = self.split();
+        let (converges, modules, mut lower) = self.split();
         match scope {
             Scope::Global => converges.append(lower.cx, lower.queues, trigger, cause),
-            Scope::Module(name) => modules.queue_run(lower.cx, lower.queues, name, trigger, cause),
+            Scope::Module(name) => modules.queue_run(&mut lower, name, trigger, cause),
         }
     }
 
@@ -1302,6 +1324,13 @@ impl Engine {
     }
 
     fn release_finished(&mut self, run: RunId, outcome: Result<ReleaseOutcome, Failure>) {
+        if self.queues.running(run).is_some_and(|running| self.other_queue(&running.task).is_some()) {
+            // It was the release of whoever had the name then, who has it removed. What has the name now begins anew.
+            if let Some(Running { task, .. }) = self.finish(run) {
+                self.queues.resume(task);
+            }
+            return;
+        }
         if let Some(running) = self.queues.running(run)
             && let Answer::Release(module) = &running.answer
         {
@@ -1309,7 +1338,13 @@ impl Engine {
         }
         let Some(Running { mut task, .. }) = self.finish(run) else { return };
         match (&mut task.kind, outcome) {
-            (_, Err(failure)) if failure.is_cancelled() => self.queues.stop(&mut self.cx, task),
+            (kind, Err(failure)) if failure.is_cancelled() => {
+                if let TaskKind::ModuleRun(run) = kind {
+                    // What ended it may be another bundle.
+                    run.stage = RunStage::Begin;
+                }
+                self.queues.stop(&mut self.cx, task, self.life == Life::Draining);
+            }
             (TaskKind::ModulePurge(purge), Ok(_)) => {
                 self.modules.release_purged(&mut self.cx, &mut self.configuration, purge);
                 self.end(task, None);
@@ -1363,9 +1398,8 @@ impl Engine {
                 self.sources.releases_listed();
                 let tasks = self.modules.removals(&mut self.cx, &self.configuration, &task.head, lists);
                 self.modules.forget_orphans_without_release(&mut self.cx, &mut self.configuration);
-                let queue = task.head.queue.clone();
                 self.end(task, None);
-                self.queues.put(&mut self.cx, &queue, End::Front, tasks);
+                self.queues.put_each(&mut self.cx, End::Front, tasks);
             }
         }
     }
@@ -1381,7 +1415,7 @@ impl Engine {
             return self.fail(task, mismatch("an enabled script"));
         };
         if outcome.as_ref().is_err_and(Failure::is_cancelled) {
-            return self.queues.stop(&mut self.cx, task);
+            return self.queues.stop(&mut self.cx, task, true);
         }
         let end = if outcome.is_ok() { HookEnd::Success } else { HookEnd::Error };
         converge::report_script(&mut self.cx, &script.module, task.head.cause.is_of_start(), usage, end);
@@ -1569,5 +1603,13 @@ impl Engine {
         footprint.objects += objects;
         footprint.entries += entries;
         footprint
+    }
+}
+
+/// Ends what is in flight of the releases of those of `modules` that namespaces brought: something of them is another now, which may
+/// be the way out of an attempt that does not come to an end.
+fn end_attempts(lower: &mut Lower<'_>, modules: &BTreeSet<ModuleName>) {
+    for name in modules {
+        lower.queues.end_attempts(lower.cx, name, |task| task.module_run().is_some());
     }
 }

@@ -317,6 +317,13 @@ pub enum Event {
         /// The kinds.
         kinds: Vec<UnwatchedKind>,
     },
+    /// What the work on a release waits for while its attempt goes on: the end of a hook of its chart; `None` when that has ended.
+    ReleaseWaits {
+        /// The attempt.
+        run: RunId,
+        /// What, for people.
+        what: Option<String>,
+    },
     /// Answers [`TestRelease`](crate::Effect::TestRelease).
     ReleaseTested {
         /// The attempt.

@@ -129,6 +129,9 @@ id! {
 /// How the names of the queues begin that modules of one order number run in.
 const PARALLEL: &str = "parallel_queue_";
 
+/// How the names of the queues begin that modules of configurations of one namespace run in.
+const NAMESPACE: &str = "namespace_queue_";
+
 impl QueueName {
     /// Returns the name of the queue that converges run in.
     pub fn main() -> Self {
@@ -158,6 +161,21 @@ impl QueueName {
     /// Returns whether this is a queue that modules of one order number run in at a time.
     pub fn is_parallel(&self) -> bool {
         self.as_str().starts_with(PARALLEL)
+    }
+
+    /// Returns the name of the queue that the modules run in which configurations of a namespace brought.
+    pub(crate) fn of_namespace(namespace: &str) -> Self {
+        Self::from(format!("{NAMESPACE}{namespace}"))
+    }
+
+    /// Returns whether this is a queue that modules run in which configurations of one namespace brought.
+    pub fn is_of_namespace(&self) -> bool {
+        self.as_str().starts_with(NAMESPACE)
+    }
+
+    /// Returns whether modules run in this queue.
+    pub(crate) fn runs_modules(&self) -> bool {
+        self.is_main() || self.is_parallel() || self.is_of_namespace()
     }
 }
 

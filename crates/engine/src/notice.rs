@@ -204,10 +204,17 @@ pub enum Notice {
         /// How long it was in the queue.
         waited: Duration,
     },
-    /// The process of a task was ended because the operator ends.
+    /// There is no such module any more.
+    ModuleLeft {
+        /// Its name.
+        module: ModuleName,
+    },
+    /// The effect of a task was ended: the operator ends, or something newer takes its place.
     TaskStopped {
         /// The task.
         task: TaskInfo,
+        /// Whether the operator ends.
+        at_shutdown: bool,
     },
     /// A task can't begin yet.
     TaskWaits {

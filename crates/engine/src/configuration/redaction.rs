@@ -49,6 +49,7 @@ impl Configuration {
             | Notice::ReadinessWaits { .. }
             | Notice::MetricsExported { .. }
             | Notice::MetricsForgotten { .. }
+            | Notice::ModuleLeft { .. }
             | Notice::ModuleChanged { reason: None, .. }
             | Notice::ModulesDiscovered { .. }
             | Notice::ScriptsAskedAgain { .. }

@@ -7,7 +7,7 @@ use super::Configuration;
 use super::decision::Sourced;
 use crate::addon::{RegisteredAddon, Registry, SourceKey, SourceKind};
 use crate::catalog::{EnabledFlag, Module, Origin};
-use crate::name::ModuleName;
+use crate::name::{ModuleName, QueueName};
 
 impl Configuration {
     /// Records which modules bundles bring. Returns whether that differs.
@@ -59,6 +59,12 @@ impl Configuration {
     pub(crate) fn namespace_of(&self, name: &ModuleName) -> Option<&str> {
         let source = self.source_of(name).filter(|source| source.kind == SourceKind::Namespaced)?;
         Some(&source.namespace)
+    }
+
+    /// Returns the queue that a module runs in, if a configuration of a namespace brought it: whoever may write one in a namespace
+    /// holds up nobody in others.
+    pub(crate) fn guest_queue(&self, name: &ModuleName) -> Option<QueueName> {
+        self.namespace_of(name).map(QueueName::of_namespace)
     }
 
     /// Iterates over the namespaces whose configurations brought modules, in no particular order and perhaps more than once.

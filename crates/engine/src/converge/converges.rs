@@ -126,7 +126,7 @@ impl Converges {
         converge.force_scripts = false;
         match &converge.mode {
             ConvergeMode::Changed(names) if !changed => {
-                Some(Next::Then(changed_runs(lower.cx, modules, lower.queues, head, names)))
+                Some(Next::Then(changed_runs(lower, modules, head, names)))
             }
             ConvergeMode::Changed(_) => {
                 // A module was switched on or off: that concerns all of them.
@@ -141,6 +141,7 @@ impl Converges {
             ConvergeMode::Full => {
                 converge.phase = ConvergePhase::Modules;
                 modules.hold_back(lower);
+                modules.expect_guests(lower.configuration);
                 let tasks = self.module_tasks(lower, modules, head, converge.event);
                 (!tasks.is_empty()).then_some(Next::First(tasks))
             }
@@ -155,13 +156,18 @@ impl Converges {
         head: &TaskHead,
         event: Trigger,
     ) -> Vec<Task> {
-        let (removed, cx) = (being_removed(lower.queues), &mut *lower.cx);
+        let removed = being_removed(lower.queues);
         let mut crds = Vec::new();
         let mut removals = Vec::new();
         let mut groups: BTreeMap<u32, Vec<(ModuleName, bool)>> = BTreeMap::new();
         for module in modules.in_order() {
             let name = module.spec().name.clone();
-            let why = format!("module {name}");
+            if let Some(queue) = lower.configuration.guest_queue(&name) {
+                // Nobody waits for it.
+                put_guest(lower, module, &queue, (event, head), !removed.contains(&name));
+                continue;
+            }
+            let (why, cx) = (format!("module {name}"), &mut *lower.cx);
             if !module.is_on() {
                 if module.is_active() && !removed.contains(&name) {
                     let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
@@ -177,7 +183,7 @@ impl Converges {
                 crds.push(Task::of(cx, head, TaskKind::ModuleEnsureCrds(name), event, why));
             }
         }
-        let mut tasks = crds;
+        let (mut tasks, cx) = (crds, &mut *lower.cx);
         tasks.extend(removals.into_iter().rev());
         for group in groups.into_values() {
             if self.config.module_concurrency > 1 && group.len() > 1 {
@@ -289,11 +295,10 @@ pub(crate) fn is_at(queues: &Queues, generation: Option<u64>, point: Lifecycle) 
     queues.main_tasks().any(is_it)
 }
 
-/// Returns the runs of those of `names` that are on, each with its CRDs before it.
+/// Returns the runs of those of `names` that are on, each with its CRDs before it. Those of namespaces are put in their queues.
 fn changed_runs(
-    cx: &mut Context,
+    lower: &mut Lower<'_>,
     modules: &Modules,
-    queues: &Queues,
     head: &TaskHead,
     names: &BTreeSet<ModuleName>,
 ) -> Vec<Task> {
@@ -302,25 +307,62 @@ fn changed_runs(
         names.iter().filter_map(|name| modules.get(name)).filter(|module| module.can_run()).collect();
     changed.sort_by_key(|module| (module.spec().order, &module.spec().name));
     for module in changed {
-        let name = &module.spec().name;
-        if queues.is_pending(name) {
-            continue;
-        }
-        let cause = head.cause.then(format!("module {name}"));
-        let run = TaskKind::ModuleRun(module.next_run());
-        let crds = module.needs_crds().then(|| TaskKind::ModuleEnsureCrds(name.clone()));
-        for kind in crds.into_iter().chain([run]) {
-            runs.push(Task::new(cx, &head.queue, kind, head.trigger, cause.clone(), None));
+        if let Some(queue) = lower.configuration.guest_queue(&module.spec().name) {
+            put_guest(lower, module, &queue, (head.trigger, head), false);
+        } else if !lower.queues.is_pending(&module.spec().name) {
+            runs.extend(tasks_of_run(lower.cx, module, (&head.queue, head.trigger), &head.cause));
         }
     }
     runs
+}
+
+/// Returns the task of a run of a module, with that of its CRDs before it if they are not there.
+fn tasks_of_run(
+    cx: &mut Context,
+    module: &ModuleState,
+    (queue, trigger): (&QueueName, Trigger),
+    cause: &Cause,
+) -> Vec<Task> {
+    let name = &module.spec().name;
+    let cause = cause.then(format!("module {name}"));
+    let run = TaskKind::ModuleRun(module.next_run());
+    let crds = module.needs_crds().then(|| TaskKind::ModuleEnsureCrds(name.clone()));
+    let kinds = crds.into_iter().chain([run]);
+    kinds.map(|kind| Task::new(cx, queue, kind, trigger, cause.clone(), None)).collect()
+}
+
+/// Puts what a module of a namespace has to do in its `queue`: its run if it is on, and its removal if it is off and that
+/// `may_be_removed`. What is in flight of the contrary ends.
+fn put_guest(
+    lower: &mut Lower<'_>,
+    module: &ModuleState,
+    queue: &QueueName,
+    (event, head): (Trigger, &TaskHead),
+    may_be_removed: bool,
+) {
+    let name = &module.spec().name;
+    if module.is_on() {
+        lower.queues.end_attempts(lower.cx, name, |task| task.module_run().is_none());
+        if module.can_run() && !lower.queues.is_pending(name) {
+            let tasks = tasks_of_run(lower.cx, module, (queue, event), &head.cause);
+            lower.queues.put(lower.cx, queue, End::Back, tasks);
+        }
+    } else if module.is_active() && may_be_removed {
+        lower.queues.end_attempts(lower.cx, name, |task| task.module_run().is_some());
+        let (kind, cause) = (
+            TaskKind::ModuleDelete(ModuleDelete::new(name.clone())),
+            head.cause.then(format!("module {name}")),
+        );
+        let removal = Task::new(lower.cx, queue, kind, event, cause, None);
+        lower.queues.put(lower.cx, queue, End::Front, vec![removal]);
+    }
 }
 
 /// Drops the tasks of converges, but not the one with the id `except`. Returns whether there were any.
 fn drop_tasks(lower: &mut Lower<'_>, except: Option<TaskId>) -> bool {
     let mut any = false;
     for queue in lower.queues.names() {
-        if !queue.is_main() && !queue.is_parallel() {
+        if !queue.runs_modules() {
             continue;
         }
         let keep = |task: &Task| Some(task.head.id) == except || !task.is_of_converge();
@@ -330,9 +372,10 @@ fn drop_tasks(lower: &mut Lower<'_>, except: Option<TaskId>) -> bool {
     any
 }
 
-/// Returns the modules whose removal waits in `main` on its own, beside any converge: each converge would add another one.
+/// Returns the modules whose removal waits on its own, beside any converge: each converge would add another one.
 fn being_removed(queues: &Queues) -> BTreeSet<ModuleName> {
-    let alone = queues.main_tasks().filter(|task| task.head.generation.is_none());
+    let of_modules = queues.iter().filter(|(name, _)| name.is_main() || name.is_of_namespace());
+    let alone = of_modules.flat_map(|(_, queue)| queue.iter()).filter(|task| task.head.generation.is_none());
     let removed = |task: &Task| {
         if let TaskKind::ModuleDelete(delete) = &task.kind { Some(delete.module.clone()) } else { None }
     };

@@ -185,7 +185,9 @@ impl Converges {
         lower.configuration.undecided_mut().decided(discovery.edition);
         if changed || self.discoveries == 0 {
             let modules = modules.set_enabled(discovery.enabled);
-            self.progress.discovered(&modules);
+            // No converge waits for those of namespaces.
+            let own = modules.iter().filter(|(name, _)| lower.configuration.namespace_of(name).is_none());
+            self.progress.discovered(own.cloned());
             lower.cx.notify(Notice::ModulesDiscovered { modules });
         }
         self.discoveries += 1;

@@ -33,8 +33,8 @@ pub(super) struct Wait {
 
 impl Progress {
     /// Records which modules are on.
-    pub(super) fn discovered(&mut self, modules: &[(ModuleName, bool)]) {
-        self.on = modules.iter().filter(|(_, on)| *on).map(|(name, _)| name.clone()).collect();
+    pub(super) fn discovered(&mut self, modules: impl IntoIterator<Item = (ModuleName, bool)>) {
+        self.on = modules.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect();
     }
 
     /// Records that the run of a module succeeded.
@@ -135,7 +135,7 @@ mod tests {
     fn a_round_in_which_nothing_succeeds_is_the_last() {
         let mut progress = Progress::default();
         let run = |module| task(TaskType::ModuleRun, module);
-        progress.discovered(&[("a".into(), true), ("b".into(), true), ("off".into(), false)]);
+        progress.discovered([("a".into(), true), ("b".into(), true), ("off".into(), false)]);
         assert_eq!(progress.failed(&run("a"), "bad"), None, "b had no try yet");
         let now = Time::from_start(Duration::from_secs(1));
         progress.succeeded(&"b".into(), now);
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn who_waits_for_the_rarest_answer_is_given_up_last() {
         let mut progress = Progress::default();
-        progress.discovered(&[("a".into(), true), ("b".into(), true)]);
+        progress.discovered([("a".into(), true), ("b".into(), true)]);
         let now = Time::from_start(Duration::from_secs(1));
         assert_eq!(progress.waits(&task(TaskType::ModuleRun, "a"), "kind Foo", PATIENCE), None);
         progress.succeeded(&"b".into(), now);

@@ -12,6 +12,7 @@ use super::files::Files;
 use super::mends::Mends;
 use super::ownerless::Ownerless;
 use super::state::{Leaving, Release};
+use super::task_queue::queue_of;
 use super::waits::Waits;
 use super::{Lower, ModuleState, Phase};
 use crate::addon::Digest;
@@ -24,9 +25,9 @@ use crate::effect::ValuesInput;
 use crate::enabled::EnabledModules;
 use crate::event::Verdict;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{HookId, ModuleName, QueueName, RunId, Scope};
+use crate::name::{HookId, ModuleName, RunId, Scope};
 use crate::notice::Notice;
-use crate::queue::{End, Queues, Reason};
+use crate::queue::{End, Reason};
 use crate::task::{Question, ScriptAnswer, Task, TaskKind, Trigger};
 use crate::time::Time;
 
@@ -578,11 +579,10 @@ impl Modules {
         }
     }
 
-    /// Queues a run of a module in `main`, unless it is off or one waits that will see everything.
+    /// Queues a run of a module, unless it is off or one waits that will see everything.
     pub(crate) fn queue_run(
         &self,
-        cx: &mut Context,
-        queues: &mut Queues,
+        Lower { cx, queues, configuration, .. }: &mut Lower<'_>,
         name: &ModuleName,
         trigger: Trigger,
         cause: &Cause,
@@ -592,9 +592,9 @@ impl Modules {
             return;
         }
         let run = TaskKind::ModuleRun(module.next_run());
-        let (main, cause) = (QueueName::main(), cause.then(format!("module {name}")));
-        let task = Task::new(cx, &main, run, trigger, cause, None);
-        queues.put(cx, &main, End::Back, vec![task]);
+        let (queue, cause) = (queue_of(configuration, &run), cause.then(format!("module {name}")));
+        let task = Task::new(cx, &queue, run, trigger, cause, None);
+        queues.put(cx, &queue, End::Back, vec![task]);
     }
 
     /// Makes a parked module go on. Returns why it is not, if it is not parked.

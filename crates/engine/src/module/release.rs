@@ -8,6 +8,7 @@ use super::lower::Lower;
 use super::ownerless::Ownerless;
 use super::release_drift::{DriftReport, PEACE};
 use super::state::{Parked, Release, Upgrade};
+use super::task_queue::queue_of;
 use super::{ModuleState, Modules, Phase};
 use crate::cause::Cause;
 use crate::configuration::Configuration;
@@ -188,12 +189,8 @@ impl Modules {
     ///
     /// A field that somebody else changed is reported only, or written back where the module asks for that: a run would run
     /// its hooks and write nothing, because the chart renders what it did before.
-    pub(crate) fn release_drifted(
-        &mut self,
-        Lower { cx, queues, configuration, .. }: &mut Lower<'_>,
-        name: &ModuleName,
-        drift: Drift,
-    ) {
+    pub(crate) fn release_drifted(&mut self, lower: &mut Lower<'_>, name: &ModuleName, drift: Drift) {
+        let Lower { cx, queues, configuration, .. } = lower;
         let Some(module) = self.states.get_mut(name).filter(|module| module.is_on()) else { return };
         let (trigger, what) = match &drift {
             Drift::Absent(object) => (Trigger::AbsentResources, format!("{object} is gone")),
@@ -234,7 +231,7 @@ impl Modules {
         });
         if !is_running {
             let cause = Cause::outside(format!("release {name} drifted: {what}"));
-            self.queue_run(cx, queues, name, trigger, &cause);
+            self.queue_run(lower, name, trigger, &cause);
         }
     }
 
@@ -277,7 +274,13 @@ impl Modules {
                     continue;
                 }
                 if is_known && target != wanted {
-                    tasks.extend(self.removal_of_left(cx, head, &name, (&target, &wanted)));
+                    tasks.extend(self.removal_of_left(
+                        cx,
+                        configuration,
+                        &head.cause,
+                        &name,
+                        (&target, &wanted),
+                    ));
                     continue;
                 }
                 let cause = head.cause.then(format!("release {release}"));
@@ -312,7 +315,8 @@ impl Modules {
                         continue;
                     }
                 };
-                tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
+                let queue = queue_of(configuration, &kind);
+                tasks.push(Task::new(cx, &queue, kind, Trigger::PostConvergeCleanup, cause, None));
             }
         }
         warn_of_bundles(cx, &sourced);
@@ -366,7 +370,8 @@ impl Modules {
             }
             let cause = head.cause.then(format!("release {name}"));
             let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
-            tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
+            let queue = queue_of(configuration, &kind);
+            tasks.push(Task::new(cx, &queue, kind, Trigger::PostConvergeCleanup, cause, None));
         }
         tasks
     }
@@ -376,7 +381,8 @@ impl Modules {
     fn removal_of_left(
         &mut self,
         cx: &mut Context,
-        head: &TaskHead,
+        configuration: &Configuration,
+        cause: &Cause,
         name: &ModuleName,
         (target, wanted): (&ReleaseTarget, &ReleaseTarget),
     ) -> Option<Task> {
@@ -395,8 +401,9 @@ impl Modules {
         } else {
             return None;
         };
-        let cause = head.cause.then(format!("release {name} in {target}"));
-        Some(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None))
+        let (queue, cause) =
+            (queue_of(configuration, &kind), cause.then(format!("release {name} in {target}")));
+        Some(Task::new(cx, &queue, kind, Trigger::PostConvergeCleanup, cause, None))
     }
 
     /// Forgets an orphaned module whose release is gone.
@@ -438,6 +445,7 @@ impl Modules {
         self.states.remove(name);
         self.files.forget(name);
         configuration.remove_module(cx, name);
+        cx.notify(Notice::ModuleLeft { module: name.clone() });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::state::Release;
 use super::{ModuleState, Modules, Phase};
 use crate::catalog::Module;
 use crate::configuration::Configuration;
@@ -82,6 +83,19 @@ impl Modules {
         }
         for target in &left {
             module.places.found(target, &wanted);
+        }
+    }
+
+    /// Records that there may be releases from before this start of modules of namespaces that are on. The run of one may stand behind
+    /// another that does not come to an end; if it is withdrawn meanwhile, what is there has to be removed all the same.
+    pub(crate) fn expect_guests(&mut self, configuration: &Configuration) {
+        let unseen = self
+            .states
+            .iter_mut()
+            .filter(|(_, module)| !module.is_active && module.release == Release::Unknown && module.is_on());
+        for (name, module) in unseen {
+            module.is_active =
+                configuration.namespace_of(name).is_some() && !module.has_no_release(configuration);
         }
     }
 

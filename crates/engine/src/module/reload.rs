@@ -312,6 +312,7 @@ impl Modules {
             // Nothing of it was ever begun, so nothing of it stays.
             self.states.remove(name);
             lower.configuration.remove_module(lower.cx, name);
+            lower.cx.notify(Notice::ModuleLeft { module: name.clone() });
             return;
         }
         module.never_began = !module.is_active;

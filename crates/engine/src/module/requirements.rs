@@ -12,12 +12,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::task_queue::queue_of;
 use super::{Lower, ModuleState, Modules, Phase};
 use crate::cause::Cause;
 use crate::configuration::Configuration;
 use crate::failure::{Failure, FailureKind};
 use crate::module_settings::Requirement;
-use crate::name::{ModuleName, QueueName};
+use crate::name::ModuleName;
 use crate::queue::End;
 use crate::task::{Task, TaskKind, Trigger};
 use crate::view::{PARKED, RequirementView};
@@ -89,14 +90,14 @@ impl Modules {
         if lower.queues.is_pending(name) {
             return;
         }
-        let (main, trigger) = (QueueName::main(), Trigger::RequirementsMet);
+        let trigger = Trigger::RequirementsMet;
         let cause = Cause::outside(format!("what module {name} requires is there"));
         let crds = module.needs_crds().then(|| TaskKind::ModuleEnsureCrds(name.clone()));
         let run = TaskKind::ModuleRun(module.next_run());
-        let kinds = crds.into_iter().chain([run]);
+        let (queue, kinds) = (queue_of(lower.configuration, &run), crds.into_iter().chain([run]));
         let tasks =
-            kinds.map(|kind| Task::new(lower.cx, &main, kind, trigger, cause.clone(), None)).collect();
-        lower.queues.put(lower.cx, &main, End::Back, tasks);
+            kinds.map(|kind| Task::new(lower.cx, &queue, kind, trigger, cause.clone(), None)).collect();
+        lower.queues.put(lower.cx, &queue, End::Back, tasks);
     }
 
     /// Returns pictures of what a module requires.

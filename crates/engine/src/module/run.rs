@@ -30,6 +30,10 @@ impl Modules {
                 return Next::Gone;
             };
             let spec = Arc::clone(&module.spec);
+            if head.queue.is_of_namespace() && run.content.is_some_and(|content| content != spec.content) {
+                // A converge does not wait for it, so its files may be others by now.
+                (run.stage, run.content) = (RunStage::Begin, None);
+            }
             match run.stage.clone() {
                 RunStage::Begin => {
                     if let Some(next) = self.begin_run(lower, head, run, &spec) {

@@ -32,7 +32,7 @@ impl Queues {
             task.head.read = Some(values.clone());
         }
         cx.push(effect);
-        self.put_running(Running { task, run, answer, since: cx.now, dropped: false });
+        self.put_running(Running { task, run, answer, since: cx.now, waits: None, dropped: false });
     }
 
     /// Makes the first task of a queue wait for a process that was begun before, and that read these values.
@@ -46,7 +46,14 @@ impl Queues {
     ) {
         self.note_begun(cx, &mut task);
         task.head.read = Some(values);
-        self.put_running(Running { task, run, answer, since: cx.now, dropped: false });
+        self.put_running(Running { task, run, answer, since: cx.now, waits: None, dropped: false });
+    }
+
+    /// Records what an effect waits for that is in flight.
+    pub(crate) fn run_waits(&mut self, cx: &Context, run: RunId, what: Option<String>) {
+        if let Some(running) = self.running_mut(run) {
+            running.waits = what.map(|what| (what, cx.now));
+        }
     }
 
     /// Counts a process that no task waits for.
@@ -246,9 +253,10 @@ impl Queues {
         }
     }
 
-    /// Puts a task back whose process was ended because the operator ends. It did not fail.
-    pub(crate) fn stop(&mut self, cx: &mut Context, task: Task) {
-        cx.notify(Notice::TaskStopped { task: task.info() });
+    /// Puts a task back whose effect was ended, because the operator ends (`at_shutdown`) or something newer takes its place. It did
+    /// not fail.
+    pub(crate) fn stop(&mut self, cx: &mut Context, task: Task, at_shutdown: bool) {
+        cx.notify(Notice::TaskStopped { task: task.info(), at_shutdown });
         self.resume(task);
     }
 

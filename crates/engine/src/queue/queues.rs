@@ -11,6 +11,7 @@ use super::{Blocked, Queue, Reason};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
+use crate::effect::Effect;
 use crate::hook::combine;
 use crate::memory::ShortMemory;
 use crate::name::{HookId, ModuleName, QueueName, RunId};
@@ -149,6 +150,17 @@ impl Queues {
         self.insert(name, end, tasks);
     }
 
+    /// Puts new tasks in the queue of each, in their order, and reports them.
+    pub(crate) fn put_each(&mut self, cx: &mut Context, end: End, tasks: Vec<Task>) {
+        let mut by_queue: BTreeMap<QueueName, Vec<Task>> = BTreeMap::new();
+        for task in tasks {
+            by_queue.entry(task.head.queue.clone()).or_default().push(task);
+        }
+        for (name, tasks) in by_queue {
+            self.put(cx, &name, end, tasks);
+        }
+    }
+
     /// Puts new tasks before the first of a queue that does not run and that `is_later` accepts; behind all if there is none.
     pub(crate) fn put_before(
         &mut self,
@@ -169,6 +181,12 @@ impl Queues {
     /// Puts a task back at the head of its queue, to go on at once.
     pub(crate) fn resume(&mut self, task: Task) {
         self.insert(&task.head.queue.clone(), End::Front, vec![task]);
+    }
+
+    /// Puts a task at the end of another queue.
+    pub(crate) fn move_to(&mut self, mut task: Task, name: QueueName) {
+        task.head.queue = name.clone();
+        self.insert(&name, End::Back, vec![task]);
     }
 
     fn insert(&mut self, name: &QueueName, end: End, tasks: Vec<Task>) {
@@ -330,6 +348,23 @@ impl Queues {
         self.runs.values().filter_map(|name| self.by_name.get(name)?.running.as_ref())
     }
 
+    /// Ends the changes of a module's release that are in flight because of tasks that `is_outdated` accepts. Only who has a queue of
+    /// its own is ended so: what others begin comes to its end.
+    pub(crate) fn end_attempts(
+        &self,
+        cx: &mut Context,
+        module: &ModuleName,
+        is_outdated: impl Fn(&Task) -> bool,
+    ) {
+        let of_module = self.in_flight().filter(|running| running.task.module() == Some(module));
+        let of_guest = of_module.filter(|running| running.task.head.queue.is_of_namespace());
+        for running in of_guest.filter(|running| running.answer.can_be_cancelled()) {
+            if is_outdated(&running.task) {
+                cx.push(Effect::CancelRun { run: running.run });
+            }
+        }
+    }
+
     /// Returns whether an effect of the module is in flight whose answer is not wanted any more.
     pub(crate) fn has_stale_run(&self, module: &ModuleName) -> bool {
         self.in_flight().any(|running| running.dropped && running.task.module() == Some(module))
@@ -338,6 +373,11 @@ impl Queues {
     /// Returns the task that waits for `run`, with its effect.
     pub(crate) fn running(&self, run: RunId) -> Option<&Running> {
         self.by_name.get(self.runs.get(&run)?)?.running.as_ref()
+    }
+
+    /// Returns the same to be changed.
+    pub(super) fn running_mut(&mut self, run: RunId) -> Option<&mut Running> {
+        self.by_name.get_mut(self.runs.get(&run)?)?.running.as_mut()
     }
 
     /// Drops the tasks of a queue that `keep` rejects.
@@ -461,6 +501,14 @@ impl Queues {
     pub(crate) fn report_lengths(&mut self, cx: &mut Context) {
         for queue in std::mem::take(&mut self.changed) {
             let length = self.by_name.get(&queue).map_or(0, Queue::len);
+            if length == 0 && queue.is_of_namespace() {
+                // Namespaces come and go.
+                self.by_name.remove(&queue);
+                if self.reported.remove(&queue).is_some() {
+                    cx.notify(Notice::QueueChanged { queue, length });
+                }
+                continue;
+            }
             if self.reported.insert(queue.clone(), length) != Some(length) {
                 cx.notify(Notice::QueueChanged { queue, length });
             }

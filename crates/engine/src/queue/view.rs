@@ -9,21 +9,35 @@ use crate::task::{HookRun, Task, TaskKind};
 use crate::time::Time;
 use crate::view::{Footprint, QueueView, TaskEnd, TaskView};
 
+/// What to do about a hook of a chart that does not end.
+const HOOK_ADVICE: &str = "look at that object and its Pods: what fails of it ends the run, and so does --helm-timeout; a module of an AddonsConfiguration \
+     begins anew with another bundle or other values, and ends when it is switched off";
+
 impl Queues {
     /// Returns a picture of all queues with their first tasks: `main` first, then by name.
     pub(crate) fn views(&self, most_tasks: usize, now: Time) -> Vec<QueueView> {
         let view = |(name, queue): (&QueueName, &Queue)| {
             let in_row = queue.len() - queue.aside.len();
             let tasks = queue.iter().enumerate().take(most_tasks).map(|(place, task)| {
-                let running =
-                    queue.running.as_ref().filter(|_| place == 0).map(|running| now.since(running.since));
+                let in_flight = queue.running.as_ref().filter(|_| place == 0);
+                let running = in_flight.map(|running| now.since(running.since));
+                let waits = in_flight.and_then(|running| running.waits.as_ref());
                 let aside = place.checked_sub(in_row).and_then(|place| queue.aside.get(place));
                 let blocked = match aside {
                     Some(aside) => Some(&aside.why),
                     None => queue.blocked.as_ref().filter(|_| place == 0 && queue.running.is_none()),
                 };
                 let view = task_view(task, running, blocked, &self.journal, now);
-                TaskView { is_aside: aside.is_some(), ..view }
+                let view = TaskView { is_aside: aside.is_some(), ..view };
+                match waits {
+                    None => view,
+                    Some((what, since)) => TaskView {
+                        waits_for: Some(what.clone()),
+                        blocked_for: Some(now.since(*since)),
+                        wait_advice: Some(HOOK_ADVICE.to_owned()),
+                        ..view
+                    },
+                }
             });
             QueueView { name: name.clone(), status: status(queue, now), tasks: tasks.collect() }
         };

@@ -17,6 +17,8 @@ pub(crate) struct Running {
     pub(crate) answer: Answer,
     /// When the effect began.
     pub(crate) since: Time,
+    /// What the effect waits for, for people, and since when.
+    pub(crate) waits: Option<(String, Time)>,
     /// Its answer is not wanted any more; the queue only waits for its end.
     pub(crate) dropped: bool,
 }

@@ -163,6 +163,18 @@ impl Task {
         }
     }
 
+    /// Returns the task as one that did nothing yet, and that no converge waits for.
+    #[must_use]
+    pub(crate) fn begun_anew(mut self) -> Self {
+        self.head.generation = None;
+        if let TaskKind::ModuleRun(run) = &mut self.kind {
+            (run.stage, run.content) = (RunStage::Begin, None);
+        } else if let TaskKind::ModuleDelete(delete) = &mut self.kind {
+            delete.stage = DeleteStage::Begin;
+        }
+        self
+    }
+
     /// Returns the hook run, if it is one.
     pub(crate) fn hook_run(&self) -> Option<&HookRun> {
         if let TaskKind::HookRun(run) = &self.kind { Some(run) } else { None }

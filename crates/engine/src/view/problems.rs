@@ -37,6 +37,9 @@ pub(crate) const NOT_FOLLOWED: &str = "can't be followed in its Secret, and repl
 /// What to do about that.
 const FOLLOWED_AGAIN: &str = "look whether the API server answers and what it refuses; it is tried again each minute, and what is shown stays";
 
+/// How long a hook of a chart runs until that is told of.
+const LONG_HOOK: Duration = Duration::from_secs(30);
+
 /// How long before its end a certificate of webhooks is told of. One of our own is renewed months before.
 const LAST_DAYS: Duration = Duration::from_hours(7 * 24);
 
@@ -60,6 +63,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     problems.extend(view.election.iter().filter_map(|election| election_problem(election, format)));
     for queue in &view.queues {
         problems.extend(queue_problem(queue, format));
+        problems.extend(queue.tasks.first().and_then(|head| long_hook_problem(head, format)));
         problems.extend(object_problems(queue, format));
         problems.extend(queue.tasks.iter().filter_map(|task| parked_problem(task, format)));
     }
@@ -321,6 +325,19 @@ fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
         what: format!("{} {}{hook} fails for {since}, {behind}: {failed}", head.id, head.kind),
         advice: format!("{}; more: {}", advice::about(failure, head), why_queue(&queue.name)),
         module: head.module.clone(),
+    })
+}
+
+/// Returns what the work on a release waits for, when that takes long.
+fn long_hook_problem(head: &TaskView, format: Format<'_>) -> Option<Problem> {
+    let what = head.waits_for.as_ref().filter(|_| head.running.is_some())?;
+    let since = head.blocked_for.filter(|since| *since >= LONG_HOOK)?;
+    let module = head.module.as_ref()?;
+    Some(Problem {
+        about: format!("module {module}"),
+        what: format!("waits for {} for {}", (format.show)(what), span(since)),
+        advice: format!("{}; more: {}", head.wait_advice.clone().unwrap_or_default(), why_module(module)),
+        module: Some(module.clone()),
     })
 }
 

@@ -215,7 +215,8 @@ fn queue_state(queue: &QueueView, format: Format<'_>) -> String {
     let since = head.blocked_for.map(span).unwrap_or_default();
     if let Some(running) = head.running {
         let again = if head.failures > 0 { format!(", failing for {since}") } else { String::new() };
-        format!("works for {}{again}", span(running))
+        let waits = head.waits_for.as_ref().map(|what| format!(", waits for {}", (format.show)(what)));
+        format!("works for {}{again}{}", span(running), waits.unwrap_or_default())
     } else if let Some(reason) = &head.waits_for {
         format!("waits for {since}: {}", (format.show)(reason))
     } else if head.failures > 0 {

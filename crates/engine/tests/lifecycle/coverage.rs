@@ -32,7 +32,7 @@ variants! { EVENTS, event_name, Event:
     Started, BrokerAsked, BrokersRegistered, BundlesDropped, BundlesKept, BundlesRestored, CatalogChanged, CatalogRejected, ChartMapsLost, ChartResolved, CommandAbandoned, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, InstancesKept, InstancesRead, KeyRequested, KindAppeared, KindIsClusterWide, KindVanished, LeaseRead, LeaseWritten, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectMended, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReadinessChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseTested, ReleaseUnwatched, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
+    ReleaseTested, ReleaseUnwatched, ReleaseWaits, RepositoryKindsServed, Restored, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateKept, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
@@ -148,6 +148,7 @@ fn tour() {
     world.send_in(2, drifted("a", Drift::Status("failed".into())));
     world.send_in(2, Event::ReadinessChanged { run: RunId::new(1), module: "a".into(), unready: Vec::new() });
     world.send_in(2, Event::ReleaseUnwatched { module: "a".into(), kinds: Vec::new() });
+    world.send_in(2, Event::ReleaseWaits { run: RunId::new(1), what: None });
     let review = json!(null).into();
     let requested =
         Event::ReviewRequested { id: ReviewId::new(1), webhook: "w".into(), review, timeout: None };

@@ -1,5 +1,6 @@
 //! Configurations of one namespace: their modules, where those are released, and what nobody may do by them.
 
+use engine::view::{self, why};
 use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, ReleaseAction, StoreError};
 use serde_json::json;
 
@@ -112,6 +113,8 @@ fn a29_a_module_without_rights_says_so_and_holds_up_nobody() {
     );
     let status = world.status("a/x");
     assert_eq!(status["repositories"][0]["addons"][0]["module"]["message"], "secrets is forbidden");
+    // Nobody who waits for the first converge hears of it.
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::Stuck { .. })), 0);
     // A converge goes past it, and so does one after a restart.
     world.restarts();
     world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
@@ -261,8 +264,9 @@ fn a_removal_that_fails_is_there_once_however_many_converges_there_are() {
         world.send_in(0, Event::Commanded { id: CommandId::new(id), command: Command::Converge });
         world.run_for(20_000);
     }
-    let removals = world.queue("main").iter().filter(|line| line.starts_with("ModuleDelete")).count();
-    assert_eq!(removals, 1, "{:?}", world.queue("main"));
+    let queue = world.queue("namespace_queue_a");
+    let removals = queue.iter().filter(|line| line.starts_with("ModuleDelete")).count();
+    assert_eq!(removals, 1, "{queue:?}");
     world.powerless.clear();
     world.run_for(20_000);
     assert_eq!(releases(&world), ["base"]);
@@ -329,6 +333,18 @@ fn a_composed_name_that_collides_is_a_conflict_and_both_are_named() {
 }
 
 #[test]
+fn a_conflict_between_two_of_a_namespace_names_the_addon() {
+    let mut world = offering(&[]);
+    world.offers("two", Ok(vec![with_id(addon("twin", "2.0.0", 4), "id-web")]));
+    world.applies("a/x", &["two"]);
+    world.run_for(2_000);
+    world.applies("a/y", &[URL]);
+    world.run_for(2_000);
+    let conflict = "ConflictWithAlreadyRegisteredAddon: its id is registered by AddonsConfiguration a/x: twin:2.0.0 in two";
+    assert_eq!(world.problems("a/y"), [conflict]);
+}
+
+#[test]
 fn a_bundle_never_switches_itself_on_in_a_namespace() {
     let mut world = offering(&[]);
     world.applies("a/x", &[URL]);
@@ -372,6 +388,124 @@ fn what_is_being_removed_is_not_forgotten_because_it_may_not_be_listed() {
     world.powerless.clear();
     world.run_for(10_000);
     assert!(world.repositories.objects.is_empty() && releases(&world) == ["base"]);
+}
+
+/// Twenty minutes: how long a hook of a chart may take.
+const HANGS: u64 = 1_200_000;
+
+/// A world in which the first run of the module of a namespace does not come to an end.
+fn hanging() -> World {
+    hanging_run().0
+}
+
+/// Does the same. Returns also the attempt that goes on.
+fn hanging_run() -> (World, engine::RunId) {
+    let mut world = offering(&["aWeb", "other"]);
+    world.take("release a-web", HANGS);
+    world.applies("a/x", &[URL]);
+    let trace = world.run_for(3_000);
+    assert_eq!(
+        world.queue("namespace_queue_a"),
+        ["ModuleRun:namespace_queue_a:a-web:doStartup:ReloadAllModules"]
+    );
+    let run = trace.rsplit("upgrade a/a-web #").next().unwrap();
+    let number: String = run.chars().take_while(char::is_ascii_digit).collect();
+    (world, engine::RunId::new(number.parse().unwrap()))
+}
+
+#[test]
+fn a_run_of_a_namespace_that_does_not_end_holds_up_nobody() {
+    let mut world = hanging();
+    assert!(world.queue("main").is_empty(), "{:?}", world.queue("main"));
+    assert!(world.view().converge.finished_ago.is_some());
+    world.bundle(7, "other", &[]);
+    world.offers("others", Ok(vec![addon("other", "1.0.0", 7)]));
+    world.applies("x", &["others"]);
+    world.run_for(3_000);
+    assert_eq!((world.phase("x").as_str(), world.states("x")), ("Ready", vec!["other Running".to_owned()]));
+    // Neither does it after a restart, nor does anybody get a second one of it.
+    world.restarts();
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true"), ("otherEnabled", "true")]));
+    world.run_for(5_000);
+    assert!(world.view().converge.first_done && world.queue("main").is_empty());
+    world.send_in(0, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
+    world.send_in(
+        100,
+        config_map(201, &[("aWebEnabled", "true"), ("otherEnabled", "true"), ("global", "new: 1")]),
+    );
+    world.run_for(5_000);
+    assert!(world.queue("main").is_empty());
+    assert_eq!(world.queue("namespace_queue_a").len(), 2, "{:?}", world.queue("namespace_queue_a"));
+    world.run_for(HANGS);
+    assert_eq!(world.states("a/x"), ["a-web Running"]);
+    // The queue of a namespace is there as long as there is something in it.
+    world.run_for(HANGS);
+    assert!(world.view().queues.iter().all(|queue| queue.name.as_str() != "namespace_queue_a"));
+}
+
+#[test]
+fn a_run_of_a_namespace_ends_when_its_module_is_withdrawn_or_switched_off() {
+    let mut world = hanging();
+    world.deletes("a/x");
+    let trace = world.run_for(3_000);
+    assert!(world.repositories.objects.is_empty() && releases(&world) == ["base"], "{trace}");
+    let mut world = hanging();
+    world.send_in(0, config_map(201, &[("aWebEnabled", "false")]));
+    let trace = world.run_for(3_000);
+    assert_eq!(releases(&world), ["base"], "{trace}");
+    assert_eq!(world.states("a/x"), ["a-web Registered"]);
+    assert!(!trace.contains("failed: ended by SIGTERM;"), "{trace}");
+}
+
+#[test]
+fn a_run_of_a_namespace_begins_anew_with_another_bundle_or_other_values() {
+    let mut world = hanging();
+    world.take("release a-web", 50);
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 2)]));
+    world.edits("a/x", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(3_000);
+    assert_eq!(world.states("a/x"), ["a-web Running"], "{trace}");
+    assert_eq!(world.released("a/a-web"), Some(crate::repositories::digest(2)));
+    let mut world = hanging();
+    world.take("release a-web", 50);
+    world.send_in(0, config_map(201, &[("aWebEnabled", "true"), ("aWeb", "image: there")]));
+    let trace = world.run_for(3_000);
+    assert_eq!(world.states("a/x"), ["a-web Running"], "{trace}");
+}
+
+#[test]
+fn a_run_of_a_namespace_that_its_end_came_too_late_for_runs_again_with_the_bundle_of_now() {
+    let mut world = hanging();
+    world.cancels_late = true;
+    world.take("release a-web", 50);
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "1.1.0", 2)]));
+    world.edits("a/x", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(HANGS + 10_000);
+    assert_eq!(world.states("a/x"), ["a-web Running"]);
+    assert_eq!(world.released("a/a-web"), Some(crate::repositories::digest(2)));
+}
+
+#[test]
+fn what_a_release_waits_for_is_named() {
+    let (mut world, run) = hanging_run();
+    let what = "Job a/migrate (pre-install hook of its chart) to end";
+    world.send_in(0, Event::ReleaseWaits { run, what: Some(what.to_owned()) });
+    world.send_in(60_000, Event::TimerFired);
+    world.run_for(60_000);
+    let told = |world: &World| {
+        let module = world.told(|view, format| why::module(view, "a-web", format).unwrap().text());
+        let queue = world.told(|view, format| why::queue(view, "namespace_queue_a", format).unwrap().text());
+        let status = world.told(view::status::text);
+        [module, queue, status]
+    };
+    for text in told(&world) {
+        assert!(text.contains(what) && text.contains("--helm-timeout"), "{text}");
+    }
+    world.send_in(0, Event::ReleaseWaits { run, what: None });
+    world.run_for(100);
+    assert!(told(&world).iter().all(|text| !text.contains(what)));
 }
 
 /// A world with a module whose release is in the namespace that a test says, by the file `module.yaml`.
@@ -474,11 +608,23 @@ fn life(seed: u64) {
     world.send_in(0, config());
     world.run_for(1_000);
     for _ in 0..random.below(25) {
+        let is_of_namespace =
+            |task: &view::TaskView| task.module.as_ref().is_some_and(|name| name.as_str().contains('-'));
+        let queues = world.view().queues;
+        let main = queues.iter().filter(|queue| !queue.name.as_str().starts_with("namespace_queue_"));
+        assert!(!main.flat_map(|queue| &queue.tasks).any(is_of_namespace), "seed {seed}: {queues:?}");
         let name = names[usize::try_from(random.below(5)).unwrap()];
         let url = addons[usize::try_from(random.below(2)).unwrap()];
         let object = world.repositories.objects.get(name);
         let is_there = object.is_some_and(|its| its["metadata"]["deletionTimestamp"].is_null());
-        match random.below(8) {
+        match random.below(9) {
+            8 => {
+                let module = ["x-web", "x-db", "y-web"][usize::try_from(random.below(3)).unwrap()];
+                world.take(
+                    &format!("release {module}"),
+                    [50, 400_000][usize::try_from(random.below(2)).unwrap()],
+                );
+            }
             0 if is_there => world.deletes(name),
             1 => {
                 world.restarts();
@@ -494,6 +640,9 @@ fn life(seed: u64) {
     }
     world.patching.clear();
     world.powerless.clear();
+    for module in ["x-web", "x-db", "y-web"] {
+        world.take(&format!("release {module}"), 50);
+    }
     // Long enough for every one that failed to be looked at again. What was forbidden at a start is looked for at the next.
     world.run_until(1_000_000);
     world.restarts();

@@ -308,8 +308,13 @@ impl World {
 
     /// Makes each run of `hook` take `millis`.
     pub(crate) fn takes(mut self, hook: &str, millis: u64) -> Self {
-        self.durations.insert(hook.to_owned(), millis);
+        self.take(hook, millis);
         self
+    }
+
+    /// Does the same from now on.
+    pub(crate) fn take(&mut self, hook: &str, millis: u64) {
+        self.durations.insert(hook.to_owned(), millis);
     }
 
     /// Returns how long something takes, in milliseconds.
@@ -1026,7 +1031,9 @@ impl World {
     fn upgrade(&mut self, run: RunId, (module, target): (&Module, &ReleaseTarget), checksum: &str) {
         self.note_change(run, self.place(module.name.as_str(), target));
         self.in_flight.insert(run, None);
-        self.note_content(run, module.name.as_str(), module.content);
+        // What a namespace had of a name that went to the cluster ends elsewhere.
+        let whose = target.account.as_ref().map(|_| self.place(module.name.as_str(), target));
+        self.note_content(run, whose.as_deref().unwrap_or(module.name.as_str()), module.content);
         let checksum = u64::from_str_radix(&checksum[..15], 16).unwrap();
         let name = module.name.to_string();
         let planned = self.releases.get_mut(&name).and_then(VecDeque::pop_front);
@@ -1353,6 +1360,7 @@ fn shown_event(event: &Event) -> String {
             let kinds: Vec<_> = kinds.iter().map(|unwatched| unwatched.kind.as_str()).collect();
             format!("release {module} not watched [{}]", kinds.join(" "))
         }
+        Event::ReleaseWaits { run, what } => format!("release {run} waits for {what:?}"),
         Event::ReleaseFinished { run, outcome: Ok(outcome) } => format!("release {run} {:?}", outcome.action),
         Event::ReleaseFinished { run, outcome: Err(failure) } => format!("release {run} failed: {failure}"),
         Event::OwnWatchChanged { watch, failure: None } => format!("watch of {watch} works"),

@@ -58,6 +58,9 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, format: Format<'_>, an
                 head.failures
             );
         }
+        if let Some(reason) = &head.waits_for {
+            answer.verdict = format!("{}; it waits for {}", answer.verdict, (format.show)(reason));
+        }
         answer.facts.push(("running since", format!("{} ({} ago)", (format.at)(running), span(running))));
     } else if let Some(reason) = &head.waits_for {
         answer.state = "waiting";
@@ -84,7 +87,12 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, format: Format<'_>, an
         }
     }
     watches(view, head, format, answer);
-    if head.running.is_some() && head.failures == 0 {
+    if head.running.is_none() {
+        return;
+    }
+    if head.waits_for.is_some() {
+        answer.advice.extend(head.wait_advice.clone());
+    } else if head.failures == 0 {
         answer.advice.push("nothing, unless it takes too long: settings.timeout of a hook or --hook-timeout ends one that hangs".to_owned());
     }
 }

@@ -39,7 +39,9 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, format: Format<'
         vec![("line", task.description.clone()), ("queue", format!("{}, place {}", queue.name, place + 1))];
     let mut advice = Vec::new();
     let (state, doing) = if let Some(running) = task.running {
-        ("running", format!("runs for {}", span(running)))
+        let waits = task.waits_for.as_ref().map(|what| format!(", and waits for {}", (format.show)(what)));
+        advice.extend(task.wait_advice.clone());
+        ("running", format!("runs for {}{}", span(running), waits.unwrap_or_default()))
     } else if let Some(reason) = &task.waits_for {
         advice.extend(task.wait_advice.clone());
         ("waiting", format!("waits: {}", (format.show)(reason)))
