@@ -97,6 +97,22 @@ fn on(operation: &str, name: &str, more: &Value) -> String {
 }
 
 #[tokio::test]
+async fn a_test_that_does_not_hold_is_a_conflict_and_a_patch_that_is_wrong_is_none() {
+    let world = Fixture::new();
+    world.make("a", json!({"k": "1"})).await;
+    let steps = |value: &str| json!([{"op": "test", "path": "/data/k", "value": value}, {"op": "add", "path": "/data/k", "value": "2"}]);
+    let error = world.apply(&on("JSONPatch", "a", &json!({"jsonPatch": steps("0")}))).await.unwrap_err();
+    assert!(error.contains("somebody else changed the object: the test of /data/k does not hold"), "{error}");
+    assert!(!error.contains("RBAC"), "{error}");
+    let wrong = json!([{"op": "remove", "path": "/data/nothing"}]);
+    let error = world.apply(&on("JSONPatch", "a", &json!({"jsonPatch": wrong}))).await.unwrap_err();
+    assert!(error.contains("the server rejected our request"), "{error}");
+    assert_eq!(world.map("a").await.unwrap()["data"]["k"], "1");
+    world.apply(&on("JSONPatch", "a", &json!({"jsonPatch": steps("1")}))).await.unwrap();
+    assert_eq!(world.map("a").await.unwrap()["data"]["k"], "2");
+}
+
+#[tokio::test]
 async fn creations_ask_for_what_they_say() {
     let world = Fixture::new();
     world.apply(&created("Create", "a", &json!({"k": "1"}))).await.unwrap();

@@ -8,6 +8,7 @@ use engine::object_patch::{Existing, FIELD_MANAGER, Propagation, Target};
 use engine::{Failure, FailureKind};
 use http::Request;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
+use kube::core::Status;
 use kube::{Api, Client};
 use serde_json::Value;
 
@@ -130,6 +131,34 @@ impl Object<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Carries out a JSON Patch. That a `test` in it does not hold is a conflict: somebody else was faster.
+    pub(super) async fn json_patch(&self, operations: json_patch::Patch) -> Result<(), PatchError> {
+        let (patch, mut last) = (Patch::<Value>::Json(operations.clone()), None);
+        for attempt in 0..ATTEMPTS {
+            match self.patch(&patch).await {
+                Err(PatchError::Request(error)) if is_refused(&error) => {
+                    // The API server does not say what is wrong with it, so the object is read anew.
+                    let living = self.within(self.api.get_opt(&self.target.name)).await?;
+                    let Some(living) = living else { return Err(PatchError::Request(error)) };
+                    match json_patch::patch(&mut as_value(&living)?, &operations) {
+                        Ok(()) => last = Some(error),
+                        Err(problem) if matches!(problem.kind, json_patch::PatchErrorKind::TestFailed) => {
+                            let text = format!(
+                                "somebody else changed the object: the test of {} does not hold",
+                                problem.path
+                            );
+                            return Err(PatchError::new(FailureKind::Conflict, text));
+                        }
+                        Err(_) => return Err(PatchError::Request(error)),
+                    }
+                    pause(attempt).await;
+                }
+                outcome => return outcome,
+            }
+        }
+        last.map_or(Ok(()), |error| Err(PatchError::Request(error)))
     }
 
     /// Writes a status, and looks what the API server left out of it.
@@ -316,6 +345,13 @@ impl Object<'_> {
         self.within(self.client.request::<Value>(request)).await?;
         Ok(())
     }
+}
+
+/// Returns whether the API server could not apply a JSON Patch. What of an object is not valid it names.
+fn is_refused(error: &kube::Error) -> bool {
+    let is_unnamed =
+        |status: &Status| status.details.as_ref().is_none_or(|details| details.causes.is_empty());
+    matches!(error, kube::Error::Api(status) if status.code == 422 && is_unnamed(status))
 }
 
 fn as_value(object: &DynamicObject) -> Result<Value, PatchError> {

@@ -105,7 +105,7 @@ impl Patcher {
                 object.set_status(change, target.subresource.as_deref().unwrap_or_default()).await
             }
             Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
-            Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
+            Step::JsonPatch(operations) => object.json_patch(operations).await,
             Step::Apply { object: value, force } => object.server_side_apply(&value, force).await,
             Step::ApplyChild { object: value } => object.apply_child(&value).await,
             Step::TryCreate { object: value, parsed } => object.try_create(&value, &parsed).await,

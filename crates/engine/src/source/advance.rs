@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::assessment::Assessment;
 use super::guest::in_namespace;
@@ -21,6 +22,9 @@ use crate::failure::{Failure, FailureKind};
 use crate::module::Modules;
 use crate::notice::Notice;
 use crate::reconcile::Step;
+
+/// How long to wait, at most, for the object as it is now when somebody else changed it.
+const CONFLICT: Duration = Duration::from_millis(500);
 
 /// Returns whether the status says that the registry could not be written. What passes by itself is only tried again.
 fn is_told(kind: FailureKind) -> bool {
@@ -97,7 +101,13 @@ impl Sources {
                 Go::On(pass) => self.set_pass(key, pass),
                 Go::Stop(pass, step) => {
                     self.set_pass(key, pass);
-                    return step;
+                    return match step {
+                        // Somebody was faster, often we ourselves: what the watch says next is what it is about.
+                        Step::Failed(failure) if failure.kind == FailureKind::Conflict => {
+                            Step::Again(CONFLICT)
+                        }
+                        step => step,
+                    };
                 }
             }
         }

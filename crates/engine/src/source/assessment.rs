@@ -331,10 +331,12 @@ fn conflicts<'c, 'a>(
         let same_id = by_id.get(&*candidate.bundle.id).map(|other| ("id", other));
         if let Some((what, other)) = same_id.or(same_name) {
             blocked_by.insert(other.source.clone());
+            // An id is of an addon, whose module has another name in a namespace.
+            let name = if same_id.is_some() { other.name() } else { other.bundle.name.as_str() };
             conflict(format!(
                 "its {what} is registered by {}: {}:{} in {}",
                 other.source,
-                other.bundle.name,
+                name,
                 other.bundle.version,
                 shown_url(&other.url)
             ));

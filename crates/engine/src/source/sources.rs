@@ -177,7 +177,10 @@ impl Sources {
     }
 
     fn observe(&mut self, cx: &mut Context, key: &SourceKey, item: &Item) {
-        let object = SourceObject::read(key, item.object().unwrap_or_default());
+        let mut object = SourceObject::read(key, item.object().unwrap_or_default());
+        if self.known.get(key).is_none_or(|source| source.decided.is_none()) {
+            object.status.complete(self.registration.of(key));
+        }
         let has_waiting = self.has_waiting(key);
         let source = self.known.known(key);
         if source.object.is_none() {

@@ -300,6 +300,27 @@ impl Status {
 }
 
 impl Status {
+    /// Fills in what lines of registered addons lack. The `CustomResourceDefinition` may be one that knows fewer fields, or the status
+    /// an older one: what does not stand there is as it is.
+    pub(super) fn complete(&mut self, addons: &[RegisteredAddon]) {
+        for RepositoryLine { url, addons: lines, .. } in &mut self.repositories {
+            for line in lines.iter_mut().filter(|line| line.digest.is_empty() && line.reason.is_empty()) {
+                let is_its = |addon: &&RegisteredAddon| {
+                    addon.is_registered()
+                        && *addon.url == **url
+                        && (addon.name(), &*addon.bundle.version) == (&*line.name, &*line.version)
+                };
+                let Some(addon) = addons.iter().find(is_its) else { continue };
+                line.digest = addon.bundle.digest.to_string();
+                line.id.clone_from(&addon.bundle.id);
+                if addon.is_active && line.module.is_none() {
+                    let (name, state) = (addon.bundle.name.clone(), ModuleLineState::default());
+                    line.module = Some(ModuleLine { name, state, message: String::new() });
+                }
+            }
+        }
+    }
+
     /// Says at the line of each version of a module whether that is in force, as `addons` say which are registered. `text` says
     /// why a version is held back. Versions in force that are in no line get one while there is room.
     pub(super) fn place_modules(

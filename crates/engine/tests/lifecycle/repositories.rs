@@ -226,7 +226,7 @@ impl World {
             .collect()
     }
 
-    fn stores(&mut self, name: &str, mut object: Value) {
+    pub(crate) fn stores(&mut self, name: &str, mut object: Value) {
         if self.repositories.objects.get(name) == Some(&object) {
             return;
         }

@@ -136,6 +136,66 @@ fn a09_ready_at_equal_generation_means_no_request_and_no_write() {
     assert_eq!((world.version("a"), world.repositories.fetches), before, "{trace}");
 }
 
+/// Leaves of the status of an object what the original's `CustomResourceDefinition` knows, and ends the operator.
+fn restarts_with_pruned_status(world: &mut World, version: &str) {
+    let mut object = world.repositories.objects["a"].clone();
+    let own = ["phase", "observedGeneration", "lastProcessedTime", "repositories"];
+    object["status"].as_object_mut().unwrap().retain(|field, _| own.contains(&field.as_str()));
+    for addon in object["status"]["repositories"][0]["addons"].as_array_mut().unwrap() {
+        let own = ["name", "version", "status", "reason", "message"];
+        addon.as_object_mut().unwrap().retain(|field, _| own.contains(&field.as_str()));
+        addon["version"] = json!(version);
+    }
+    world.stores("a", object);
+    world.restarts();
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+}
+
+#[test]
+fn a09_a_status_without_digests_is_believed_as_far_as_it_goes() {
+    let mut world = ready();
+    let fetches = world.repositories.fetches;
+    world.offers(URL, unreachable_index());
+    restarts_with_pruned_status(&mut world, "1.0.0");
+    let trace = world.run_for(60_000);
+    assert_eq!((world.phase("a").as_str(), world.repositories.fetches), ("Ready", fetches), "{trace}");
+    assert_eq!(world.states("a"), ["web Running"]);
+    let doubts = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("processed again"));
+    assert_eq!(world.noticed(doubts), 0);
+    // Another version than the registered one is seen all the same.
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    restarts_with_pruned_status(&mut world, "1.1.0");
+    let trace = world.run_for(60_000);
+    assert_eq!((world.noticed(doubts), world.repositories.fetches), (1, fetches + 1), "{trace}");
+}
+
+#[test]
+fn that_a_module_has_left_is_told() {
+    let mut world = ready();
+    let left = |notice: &Notice| matches!(notice, Notice::ModuleLeft { module } if module.as_str() == "web");
+    world.send_in(0, config_map(201, &[]));
+    world.run_for(5_000);
+    assert_eq!(world.noticed(left), 0);
+    world.deletes("a");
+    world.run_for(5_000);
+    assert_eq!(world.noticed(left), 1);
+}
+
+#[test]
+fn an_object_that_somebody_else_changed_meanwhile_is_looked_at_again_at_once() {
+    let mut world = ready();
+    let conflict =
+        || Err(Failure::new(FailureKind::Conflict, "the test of /metadata/resourceVersion does not hold"));
+    world.deletes("a");
+    for _ in 0..3 {
+        world.patching.push_back(conflict());
+    }
+    let trace = world.run_for(3_000);
+    assert!(world.repositories.objects.is_empty(), "{trace}");
+    let failed = |notice: &Notice| matches!(notice, Notice::TaskFinished { failure: Some(_), .. });
+    assert_eq!(world.noticed(failed), 0);
+}
+
 #[test]
 fn a23_a_restart_with_the_repository_down_leaves_the_module_as_it_is() {
     let mut world = ready();
