@@ -11,6 +11,7 @@ use super::{
     DriftView, ElectionRole, ElectionView, ModuleView, QueueView, RequirementView, SourceView, TaskView,
     UnservedWebhook, View, WatchView, WebhookStreakView,
 };
+use crate::addon::SourceKey;
 use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
@@ -72,6 +73,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         problems.extend(module_problem(view, module, format));
     }
     problems.extend(view.sources.iter().filter_map(|source| source_problem(source, format)));
+    problems.extend(view.modules.iter().filter_map(|module| ownerless_problem(view, module)));
     problems.extend(chart_problems(view, format));
     problems.extend(view.modules.iter().filter_map(|module| changed_problem(module, format)));
     problems.extend(view.modules.iter().filter_map(taken_problem));
@@ -493,6 +495,40 @@ fn source_problem(source: &SourceView, format: Format<'_>) -> Option<Problem> {
         advice: format!("{} says what to do", why_source(&source.key)),
         module: None,
     })
+}
+
+fn ownerless_problem(view: &View, module: &ModuleView) -> Option<Problem> {
+    let source = ownerless(view, module)?;
+    Some(Problem {
+        about: format!("module {}", module.name),
+        what: format!("goes on although {source} is gone, and nobody brings it"),
+        advice: way_out_of_ownerless(module, source),
+        module: None,
+    })
+}
+
+/// Returns the configuration that brought a module which goes on, if that is gone.
+pub(super) fn ownerless<'v>(view: &View, module: &'v ModuleView) -> Option<&'v SourceKey> {
+    let origin =
+        module.origin.as_ref().filter(|origin| origin.is_retained && module.enabled == Some(true))?;
+    let is_there = view.sources.iter().any(|its| its.key == origin.source);
+    (!is_there).then_some(&origin.source)
+}
+
+/// Returns what ends that a module goes on whose configuration is gone.
+pub(super) fn way_out_of_ownerless(module: &ModuleView, source: &SourceKey) -> String {
+    format!(
+        "`addon-operator module disable {}` has it removed, and so has {source} if it is applied again and deleted",
+        module.name
+    )
+}
+
+/// Returns what ends that the removal of a module fails again and again.
+pub(super) fn way_out_of_removal(name: &ModuleName, source: &str) -> String {
+    format!(
+        "its removal is tried again by itself; if it can't succeed, let {source} or any other configuration offer a bundle {name} \
+         with which it does: that takes the module over"
+    )
 }
 
 fn changed_problem(module: &ModuleView, format: Format<'_>) -> Option<Problem> {

@@ -1,10 +1,14 @@
 //! All configurations of module sources, as data and as lines.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 use super::format::{Format, columns, one_line, span};
+use super::problems::{ownerless, way_out_of_ownerless};
 use super::why::{Unknown, unknown};
-use super::{SourceAddonView, SourceRepositoryView, SourceView, View};
+use super::{ModuleView, SourceAddonView, SourceRepositoryView, SourceView, View};
+use crate::addon::SourceKey;
 
 /// Returns the configuration that a person means: `NAME`, `NAMESPACE/NAME`, or one of both behind a kind.
 ///
@@ -26,7 +30,9 @@ pub fn find<'v>(view: &'v View, name: &str) -> Result<&'v SourceView, Unknown> {
 
 /// Returns all configurations as data.
 pub fn data(view: &View, format: Format<'_>) -> Value {
-    json!({"sources": list(view, format)})
+    let ownerless = ownerless_modules(view)
+        .map(|(module, source)| json!({"name": module.name.as_str(), "source": source.address()}));
+    json!({"sources": list(view, format), "ownerless": ownerless.collect::<Vec<_>>()})
 }
 
 /// Returns all configurations as a list.
@@ -96,6 +102,10 @@ fn add_problem(data: &mut Map<String, Value>, reason: &str, message: &str, forma
 
 /// Returns all configurations as a table.
 pub fn text(view: &View, format: Format<'_>) -> String {
+    let ownerless = ownerless_text(view);
+    if view.sources.is_empty() && !ownerless.is_empty() {
+        return ownerless;
+    }
     if view.sources.is_empty() {
         return "There is no module source: docs/sources.md says how to apply one.\n".to_owned();
     }
@@ -112,7 +122,25 @@ pub fn text(view: &View, format: Format<'_>) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = view.sources.iter().map(row).collect();
-    columns(&["KIND", "NAMESPACE", "NAME", "PHASE", "MODULES", "PROCESSED", "NEXT IN", "MESSAGE"], &rows, "")
+    let heads = ["KIND", "NAMESPACE", "NAME", "PHASE", "MODULES", "PROCESSED", "NEXT IN", "MESSAGE"];
+    columns(&heads, &rows, "") + &ownerless
+}
+
+/// Returns a line for each module that goes on and that nobody brings: its configuration is gone.
+fn ownerless_text(view: &View) -> String {
+    let mut text = String::new();
+    for (module, source) in ownerless_modules(view) {
+        let (name, way_out) = (&module.name, way_out_of_ownerless(module, source));
+        let _ = writeln!(
+            text,
+            "Module {name} goes on although {source} is gone, and nobody brings it: {way_out}."
+        );
+    }
+    text
+}
+
+fn ownerless_modules(view: &View) -> impl Iterator<Item = (&ModuleView, &SourceKey)> {
+    view.modules.iter().filter_map(|module| Some((module, ownerless(view, module)?)))
 }
 
 /// Returns how far a configuration is, in one word.

@@ -1,7 +1,7 @@
 //! What is seen of a configuration that is being deleted, and of one whose finalizer somebody removed.
 
 use engine::Notice;
-use engine::view::why;
+use engine::view::{sources, status, why};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
@@ -124,6 +124,16 @@ fn a_module_of_a_configuration_that_is_gone_tells_what_can_be_done_with_it() {
     assert!(told.contains("ClusterAddonsConfiguration x is gone, and nobody brings it"), "{told}");
     assert!(told.contains("`addon-operator module disable web` has it removed"), "{told}");
     assert!(!told.contains("why source"), "{told}");
+    for told in [world.told(status::text), world.told(sources::text)] {
+        let line = "goes on although ClusterAddonsConfiguration x is gone, and nobody brings it";
+        assert!(told.contains(line) && told.contains("`addon-operator module disable web`"), "{told}");
+    }
+    let data = world.told(sources::data);
+    assert_eq!(data["ownerless"], json!([{"name": "web", "source": "cac/x"}]));
+    // Whoever takes it up ends that.
+    world.applies("y", &["one"]);
+    world.run_for(5_000);
+    assert!(!world.told(status::text).contains("nobody brings it"), "{}", world.told(status::text));
 }
 
 #[test]
@@ -141,6 +151,8 @@ fn a_removal_that_fails_names_the_way_out_also_if_its_configuration_is_gone() {
     let told = why_web(&world);
     let way_out = "any other configuration offer a bundle web with which it does: that takes the module over";
     assert!(told.contains("its removal is tried again by itself") && told.contains(way_out), "{told}");
+    let why = world.told(|view, format| why::source(view, "x", format).unwrap().text());
+    assert!(why.contains("web: its removal fails: ") && why.contains(way_out), "{why}");
     world.unfinalizes("x");
     world.run_for(20_000);
     assert!(!world.repositories.objects.contains_key("x"));

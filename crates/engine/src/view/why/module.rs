@@ -239,14 +239,11 @@ fn origin(view: &View, module: &ModuleView, answer: &mut Answer) {
     let mut told = format!("version {version} of {source}, {url}, {digest}");
     if *is_retained {
         told.push_str(", registered no more: it goes on as it is");
-        answer.advice.push(if view.sources.iter().any(|its| its.key == *source) {
+        answer.advice.push(if problems::ownerless(view, module).is_none() {
             format!("{} shows why its source does not bring it any more", why_source(source))
         } else {
-            format!(
-                "{source} is gone, and nobody brings it: `addon-operator module disable {}` has it removed, and so has {source} \
-                 if it is applied again and deleted",
-                module.name
-            )
+            let way_out = problems::way_out_of_ownerless(module, source);
+            format!("{source} is gone, and nobody brings it: {way_out}")
         });
     }
     answer.facts.push(("source", told));

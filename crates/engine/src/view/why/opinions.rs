@@ -3,7 +3,7 @@
 use super::{Answer, Link};
 use crate::extenders::Extender;
 use crate::view::format::{Format, span};
-use crate::view::{ModuleView, OpinionView, Source, View};
+use crate::view::{ModuleView, OpinionView, Source, View, problems};
 
 /// Returns what everybody says about a module, first those who are not asked.
 pub(super) fn chain(view: &View, module: &ModuleView, format: Format<'_>) -> Vec<Link> {
@@ -100,11 +100,7 @@ pub(super) fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: 
             if module.last_error.is_none() {
                 answer.advice.push(format!("nothing, or let {} offer it again", last.by));
             } else {
-                answer.advice.push(format!(
-                    "its removal is tried again by itself; if it can't succeed, let {} or any other configuration offer a \
-                     bundle {name} with which it does: that takes the module over",
-                    last.by
-                ));
+                answer.advice.push(problems::way_out_of_removal(name, &last.by));
             }
         }
         Source::Script => {

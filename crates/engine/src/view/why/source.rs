@@ -6,8 +6,9 @@ use super::answer::chain;
 use super::{Answer, Unknown, advice};
 use crate::addon::{AddonReason, RepositoryReason, SourceKey, SourceKind};
 use crate::view::format::{Format, count, span, times};
+use crate::view::problems;
 use crate::view::sources::{RETAINED, find, phase};
-use crate::view::{SourceAddonView, SourceRepositoryView, SourceView, TaskView, View};
+use crate::view::{ModuleView, SourceAddonView, SourceRepositoryView, SourceView, TaskView, View};
 
 /// How many addons are told one by one.
 const SHOWN: usize = 20;
@@ -39,11 +40,26 @@ pub fn source(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
         }
     }
     addons(source, format, &mut answer);
+    removals(view, source, format, &mut answer);
     if !(source.is_deleting || source.is_suspended || source.phase == "Pending") {
         let sync = format!("`addon-operator source sync {}` has it processed at once", source.address());
         answer.advice.push(sync);
     }
     Ok(answer)
+}
+
+/// Tells of modules whose removal fails, which the end of a configuration waits for.
+fn removals(view: &View, source: &SourceView, format: Format<'_>, answer: &mut Answer) {
+    let is_its = |module: &&ModuleView| {
+        let is_of_it = module.origin.as_ref().is_some_and(|origin| origin.source == source.key);
+        is_of_it && module.phase == "deleting"
+    };
+    for module in view.modules.iter().filter(is_its) {
+        let Some(error) = &module.last_error else { continue };
+        let name = &module.name;
+        answer.facts.push(("module", format!("{name}: its removal fails: {}", format.failure(error))));
+        add(&mut answer.advice, &problems::way_out_of_removal(name, &source.key.to_string()));
+    }
 }
 
 fn judge(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
