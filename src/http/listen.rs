@@ -26,12 +26,12 @@ use crate::telemetry::Telemetry;
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// The port is taken or not allowed.
-    #[error("can't listen on {address}: {source} (--prometheus-listen-port sets another port)")]
+    #[error("can't listen on {address}: {problem} (--prometheus-listen-port sets another port)")]
     Port {
         /// The address that was asked for.
         address: String,
-        /// The error of the system.
-        source: io::Error,
+        /// The error of the system. It is no source: it stands in the text.
+        problem: io::Error,
     },
     /// Another operator has the socket.
     #[error(
@@ -42,12 +42,12 @@ pub enum ListenError {
         path: PathBuf,
     },
     /// The socket can't be made.
-    #[error("can't make the socket {path}: {source} (--debug-unix-socket sets another place)")]
+    #[error("can't make the socket {path}: {problem} (--debug-unix-socket sets another place)")]
     Socket {
         /// The path of the socket.
         path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
+        /// The error of the system. It is no source: it stands in the text.
+        problem: io::Error,
     },
 }
 
@@ -80,7 +80,7 @@ pub async fn serve(
 ) -> Result<HttpServers, ListenError> {
     let listener = bind(&settings.listen_address, settings.listen_port, any_port).await?;
     let address =
-        listener.local_addr().map_err(|source| ListenError::Port { address: String::new(), source })?;
+        listener.local_addr().map_err(|problem| ListenError::Port { address: String::new(), problem })?;
     let (stop, stopped) = watch::channel(false);
     let public = public::router(state.questions.clone(), Arc::clone(telemetry));
     let mut servers = vec![tokio::spawn(connection::serve(listener, public, LIMITS, stopped.clone()))];
@@ -97,7 +97,7 @@ pub async fn serve(
         let address = settings.debug_http_addr.clone();
         let address = if address.starts_with(':') { format!("0.0.0.0{address}") } else { address };
         let listener =
-            TcpListener::bind(&address).await.map_err(|source| ListenError::Port { address, source })?;
+            TcpListener::bind(&address).await.map_err(|problem| ListenError::Port { address, problem })?;
         servers.push(tokio::spawn(connection::serve(listener, debug_over_tcp, LIMITS, stopped)));
     }
     Ok(HttpServers { address, socket: settings.debug_socket.clone(), identity, stop, servers })
@@ -108,8 +108,8 @@ async fn bind(address: &str, port: u16, any_port: bool) -> Result<TcpListener, L
         Ok(listener) => Ok(listener),
         Err(error) if any_port && error.kind() == io::ErrorKind::AddrInUse => TcpListener::bind((address, 0))
             .await
-            .map_err(|source| ListenError::Port { address: format!("{address}:0"), source }),
-        Err(source) => Err(ListenError::Port { address: format!("{address}:{port}"), source }),
+            .map_err(|problem| ListenError::Port { address: format!("{address}:0"), problem }),
+        Err(problem) => Err(ListenError::Port { address: format!("{address}:{port}"), problem }),
     }
 }
 
@@ -121,7 +121,7 @@ async fn lock(directory: &Path) -> Option<FileLock> {
 
 /// Creates the socket with mode 0600. One that a killed operator left is replaced; nothing else is.
 async fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
-    let failed = |source| ListenError::Socket { path: path.to_owned(), source };
+    let failed = |problem| ListenError::Socket { path: path.to_owned(), problem };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(parent) = parent {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);

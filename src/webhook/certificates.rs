@@ -217,7 +217,7 @@ pub(super) fn clients_of(files: &[PathBuf]) -> Result<Arc<dyn ClientCertVerifier
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, WebhookError> {
-    read_bytes(path).map_err(|source| WebhookError::File { path: path.to_owned(), source })
+    read_bytes(path).map_err(|problem| WebhookError::File { path: path.to_owned(), problem })
 }
 
 fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {

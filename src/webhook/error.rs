@@ -11,22 +11,22 @@ use crate::cluster::RequestError;
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     /// The port is taken or not allowed.
-    #[error("can't listen on {address}: {source} (--admission-server-listen-port sets another port)")]
+    #[error("can't listen on {address}: {problem} (--admission-server-listen-port sets another port)")]
     Port {
         /// The address that was asked for.
         address: String,
-        /// The error of the system.
-        source: io::Error,
+        /// The error of the system. It is no source: it stands in the text.
+        problem: io::Error,
     },
     /// A file of the directory with certificates can't be read.
     #[error(
-        "can't read {path}: {source} (--admission-server-certs-dir has to hold tls.crt, tls.key and ca.crt, unless other files are named)"
+        "can't read {path}: {problem} (--admission-server-certs-dir has to hold tls.crt, tls.key and ca.crt, unless other files are named)"
     )]
     File {
         /// The file.
         path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
+        /// The error of the system. It is no source: it stands in the text.
+        problem: io::Error,
     },
     /// A certificate or a key is none, does not fit, is expired or has another name.
     #[error("the certificate in {place} can't be used: {problem}")]

@@ -51,7 +51,7 @@ impl Webhooks {
             }
             bound => bound,
         };
-        let failed = |source| WebhookError::Port { address: format!("{address}:{port}"), source };
+        let failed = |problem| WebhookError::Port { address: format!("{address}:{port}"), problem };
         let listener = bound.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         if let WebhookClient::Url(url) = &mut options.client

@@ -163,13 +163,17 @@ struct Fields<'f> {
 impl<'f> Fields<'f> {
     fn read(files: &Files<'_>, path: &'f str, findings: &'f mut Findings) -> Option<Self> {
         if !files.has(path) {
-            findings.problem(path, "the file is missing: add it with id, name, description and displayName");
+            findings.problem(
+                path,
+                "the file is missing: add it with id, name, version, description and displayName",
+            );
             return None;
         }
         match read_yaml(files, path, findings)? {
             Value::Object(values) => Some(Self { path, values, findings }),
             Value::Null => {
-                findings.problem(path, "the file is empty: write id, name, description and displayName");
+                findings
+                    .problem(path, "the file is empty: write id, name, version, description and displayName");
                 None
             }
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {

@@ -220,7 +220,7 @@ fn a_link_is_what_it_leads_to() {
     tree.insert(META.to_owned(), Entry::Link { target: "missing".to_owned() });
     assert_eq!(
         problems(&tree),
-        ["meta.yaml: the file is missing: add it with id, name, description and displayName"]
+        ["meta.yaml: the file is missing: add it with id, name, version, description and displayName"]
     );
 }
 
