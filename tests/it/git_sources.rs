@@ -197,6 +197,34 @@ async fn a_bundle_may_be_an_archive_in_the_repository_and_have_a_digest() {
 }
 
 #[tokio::test]
+async fn the_digest_of_an_entry_is_that_of_the_archive_which_its_directory_becomes() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let (git, _) = published("hello");
+    git.serve(&repository, "/o/r.git");
+    let of = spec(&[url(&repository, "")]);
+    let known = bundle(&world.sources().fetch(&key(), &of).await.unwrap()).digest;
+    let with = |digest: &str| {
+        let text = format!("apiVersion: v1\nentries:\n  web:\n  - {{version: 1.0.0, digest: {digest}}}\n");
+        let mut files = module("stable/web-1.0.0", "web", "1.0.0", "hello");
+        files.insert("stable/index.yaml".to_owned(), ("100644", text.into_bytes()));
+        let mut git = GitRepository::default();
+        git.commit(&files, &["HEAD"]);
+        git.serve(&repository, "/o/r.git");
+    };
+    for directory in ["second", "third"] {
+        // Also by an operator that has not seen it yet.
+        let sources = world.sources_with(|options| options.directory.push(directory));
+        with(known.as_str());
+        assert_eq!(bundle(&sources.fetch(&key(), &of).await.unwrap()).digest, known);
+        with(&format!("sha256:{}", digest(b"something else")));
+        let (reason, message) = problem(&sources.fetch(&key(), &of).await.unwrap());
+        assert_eq!(reason, AddonReason::FetchingError);
+        assert!(message.contains("the digest of the bundle is sha256:"), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_repository_is_one_plain_line() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;
