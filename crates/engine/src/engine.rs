@@ -593,7 +593,7 @@ impl Engine {
     fn step(&mut self, queue: &QueueName) {
         while let Some(mut task) = self.queues.take_ready(queue, self.cx.now) {
             if let Some(place) = self.other_queue(&task) {
-                self.queues.move_to(task.begun_anew(), place);
+                self.queues.move_to(task.begun_anew(), &place);
                 continue;
             }
             let next = self.advance(&mut task);

@@ -23,11 +23,11 @@ impl Configuration {
     }
 
     fn redact_notice(&self, notice: &mut Notice) {
-        if let Notice::MetricsExported { hook, operations } = notice {
-            return self.redact_labels(hook.scope.module(), operations);
-        }
         // Whose values its texts may quote: those of a module, or those of all.
         let module = match notice {
+            Notice::MetricsExported { hook, operations } => {
+                return self.redact_labels(hook.scope.module(), operations);
+            }
             Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
                 task.scope.module()
             }
@@ -47,7 +47,6 @@ impl Configuration {
             | Notice::HookRan { .. }
             | Notice::Ready
             | Notice::ReadinessWaits { .. }
-            | Notice::MetricsExported { .. }
             | Notice::MetricsForgotten { .. }
             | Notice::ModuleLeft { .. }
             | Notice::ModuleChanged { reason: None, .. }
@@ -78,26 +77,7 @@ impl Configuration {
         if self.config.quote_values {
             return;
         }
-        let secrets = self.secrets(module);
-        if let Notice::TaskFinished { failure: Some(failure), .. }
-        | Notice::DiscoveryFailed { failure }
-        | Notice::ReviewFailed { failure, .. }
-        | Notice::WatchFailed { failure, .. } = notice
-        {
-            *failure = secrets.hide_in(failure.for_everybody());
-        } else if let Notice::ConfigChecked { problems } = notice {
-            for (_, problem) in problems {
-                *problem = secrets.hide_in(problem.for_everybody());
-            }
-        } else if let Notice::ModuleChanged { reason: Some(text), .. }
-        | Notice::TaskWaits { reason: text, .. }
-        | Notice::ElectionChanged { message: text, .. }
-        | Notice::InstanceChanged { message: text, .. }
-        | Notice::ModuleRolledBack { message: text, .. }
-        | Notice::Warned { message: text, .. } = notice
-        {
-            *text = secrets.hide(text).into_owned();
-        }
+        hide(&self.secrets(module), notice);
     }
 
     /// Masks secrets in the labels that a hook of `module` exports. Other values are what labels are for.
@@ -178,4 +158,27 @@ fn masked(secrets: &Secrets<'_>, mut failure: Failure) -> Failure {
         failure.masked = Some(Arc::new(masked));
     }
     failure
+}
+
+/// Masks the secrets in the texts of a notice.
+fn hide(secrets: &Secrets, notice: &mut Notice) {
+    if let Notice::TaskFinished { failure: Some(failure), .. }
+    | Notice::DiscoveryFailed { failure }
+    | Notice::ReviewFailed { failure, .. }
+    | Notice::WatchFailed { failure, .. } = notice
+    {
+        *failure = secrets.hide_in(failure.for_everybody());
+    } else if let Notice::ConfigChecked { problems } = notice {
+        for (_, problem) in problems {
+            *problem = secrets.hide_in(problem.for_everybody());
+        }
+    } else if let Notice::ModuleChanged { reason: Some(text), .. }
+    | Notice::TaskWaits { reason: text, .. }
+    | Notice::ElectionChanged { message: text, .. }
+    | Notice::InstanceChanged { message: text, .. }
+    | Notice::ModuleRolledBack { message: text, .. }
+    | Notice::Warned { message: text, .. } = notice
+    {
+        *text = secrets.hide(text).into_owned();
+    }
 }

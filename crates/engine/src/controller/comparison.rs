@@ -101,7 +101,7 @@ fn is_nothing(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn patches(living: Value, wanted: Value) -> Vec<Value> {
+    fn patches(living: &Value, wanted: &Value) -> Vec<Value> {
         let exact = [FieldPath::parse("spec").unwrap()];
         let (living, wanted) = (json!({"spec": living, "status": 1}), json!({"spec": wanted}));
         surplus(&living, &wanted, &exact).into_iter().map(|(_, change)| change).collect()
@@ -142,7 +142,7 @@ mod tests {
             (json!({"l": [1, 2]}), json!({"l": [1]}), Vec::new()),
             (json!({"l": [{"x": 1, "y": 1}]}), json!({"l": [{"x": 1}]}), spec(json!({"l": [{"x": 1}]}))),
         ] {
-            assert_eq!(patches(living.clone(), wanted.clone()), expected, "{living} {wanted}");
+            assert_eq!(patches(&living, &wanted), expected, "{living} {wanted}");
         }
     }
 

@@ -161,6 +161,22 @@ impl Plan {
         }
     }
 
+    /// Makes a child that lives without an owner a child again.
+    fn take_back(
+        &mut self,
+        kind: &ObjectKind,
+        one: &Desired<'_>,
+        living: &Value,
+        by: &str,
+        state: &KeyState,
+    ) {
+        let (child, attempt) = (&one.child, one.attempt(Some(living)));
+        if state.attempts.get(child) != Some(&attempt) {
+            let patch = patches::apply(kind, &child.1, one.applied(by));
+            self.change(child, None, attempt, vec![patch]);
+        }
+    }
+
     /// Changes a child, in this place if that is known.
     fn change(
         &mut self,
@@ -346,11 +362,7 @@ pub(super) fn plan(
         if is_orphan && parent.may_own(&child.1.namespace) {
             // Somebody deleted its owner, or deletes it, and asked that it stays (`--cascade=orphan`).
             if !parent.metadata.is_deleting() && !metadata.is_deleting() {
-                let attempt = one.attempt(Some(&value(living)));
-                if state.attempts.get(child) != Some(&attempt) {
-                    let patch = patches::apply(&of.kind, &child.1, one.applied(claim.own()));
-                    plan.change(child, None, attempt, vec![patch]);
-                }
+                plan.take_back(&of.kind, &one, &value(living), claim.own(), state);
             }
             continue;
         }

@@ -253,8 +253,7 @@ impl Modules {
             let releases = match outcome {
                 Ok(releases) => releases,
                 Err(failure) => {
-                    let message = format!("what there is of releases in {target} is not known: {failure}");
-                    cx.notify(Notice::Warned { scope: Scope::Global, message });
+                    warn_of_place(cx, &target, &failure);
                     tasks.extend(self.removals_in_the_dark(cx, configuration, head, &target));
                     continue;
                 }
@@ -268,20 +267,17 @@ impl Modules {
                 let name = ModuleName::from(release.as_str());
                 let wanted = self.release_target(configuration, &name);
                 let is_known = self.states.contains_key(&name);
-                let is_left = is_known && self.may_be_in(&name, &target);
-                if target != own && target != wanted && !is_left {
+                if target != own && target != wanted && !(is_known && self.may_be_in(&name, &target)) {
                     // Who may write Secrets there may have written it: it says nothing about modules of other places.
                     continue;
                 }
                 if is_known && target != wanted {
-                    tasks.extend(self.removal_of_left(
-                        cx,
-                        configuration,
-                        &head.cause,
-                        &name,
-                        (&target, &wanted),
-                    ));
+                    let places = (&target, &wanted);
+                    tasks.extend(self.removal_of_left(cx, configuration, &head.cause, &name, places));
                     continue;
+                }
+                if !is_known {
+                    self.ownerless.found(&name, &target);
                 }
                 let cause = head.cause.then(format!("release {release}"));
                 let kind = match self.states.get_mut(&name) {
@@ -301,22 +297,19 @@ impl Modules {
                         TaskKind::ModuleDelete(ModuleDelete::new(name))
                     }
                     None if is_sourced => {
-                        self.ownerless.found(&name, &target);
                         sourced.push(release);
                         continue;
                     }
                     None if self.complete => {
-                        self.ownerless.found(&name, &target);
                         TaskKind::ModulePurge(ModulePurge { release, target: target.clone() })
                     }
                     None => {
-                        self.ownerless.found(&name, &target);
                         warn_of_ownerless(cx, &release);
                         continue;
                     }
                 };
-                let queue = queue_of(configuration, &kind);
-                tasks.push(Task::new(cx, &queue, kind, Trigger::PostConvergeCleanup, cause, None));
+                let queue = &queue_of(configuration, &kind);
+                tasks.push(Task::new(cx, queue, kind, Trigger::PostConvergeCleanup, cause, None));
             }
         }
         warn_of_bundles(cx, &sourced);
@@ -447,6 +440,11 @@ impl Modules {
         configuration.remove_module(cx, name);
         cx.notify(Notice::ModuleLeft { module: name.clone() });
     }
+}
+
+fn warn_of_place(cx: &mut Context, target: &ReleaseTarget, failure: &Failure) {
+    let message = format!("what there is of releases in {target} is not known: {failure}");
+    cx.notify(Notice::Warned { scope: Scope::Global, message });
 }
 
 fn warn_of_ownerless(cx: &mut Context, release: &ReleaseName) {

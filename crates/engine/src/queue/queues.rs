@@ -184,9 +184,9 @@ impl Queues {
     }
 
     /// Puts a task at the end of another queue.
-    pub(crate) fn move_to(&mut self, mut task: Task, name: QueueName) {
+    pub(crate) fn move_to(&mut self, mut task: Task, name: &QueueName) {
         task.head.queue = name.clone();
-        self.insert(&name, End::Back, vec![task]);
+        self.insert(name, End::Back, vec![task]);
     }
 
     fn insert(&mut self, name: &QueueName, end: End, tasks: Vec<Task>) {

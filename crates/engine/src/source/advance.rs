@@ -31,6 +31,12 @@ fn is_told(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Forbidden | FailureKind::Values)
 }
 
+/// Returns what follows a step. When somebody was faster, often we ourselves, what the watch says next is what it is about.
+fn again_on_conflict(step: Step) -> Step {
+    let is_conflict = matches!(&step, Step::Failed(failure) if failure.kind == FailureKind::Conflict);
+    if is_conflict { Step::Again(CONFLICT) } else { step }
+}
+
 impl Sources {
     /// Does what can be done for a configuration now.
     pub(super) fn advance_source(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Step {
@@ -101,13 +107,7 @@ impl Sources {
                 Go::On(pass) => self.set_pass(key, pass),
                 Go::Stop(pass, step) => {
                     self.set_pass(key, pass);
-                    return match step {
-                        // Somebody was faster, often we ourselves: what the watch says next is what it is about.
-                        Step::Failed(failure) if failure.kind == FailureKind::Conflict => {
-                            Step::Again(CONFLICT)
-                        }
-                        step => step,
-                    };
+                    return again_on_conflict(step);
                 }
             }
         }
