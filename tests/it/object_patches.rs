@@ -6,6 +6,7 @@ use std::time::Duration;
 use addon_operator::cluster::Discovery;
 use addon_operator::kube::Patcher;
 use apiserver::{ApiServer, FaultPlan};
+use engine::object_patch::{ObjectPatch, Operation, Purpose};
 use engine::{HookId, Scope, object_patch};
 use http::Method;
 use http::header::CONTENT_TYPE;
@@ -55,11 +56,24 @@ impl Fixture {
     /// Carries out what a hook wrote.
     async fn apply(&self, text: &str) -> Result<(), String> {
         let patches = object_patch::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        self.carry_out(&patches).await
+    }
+
+    async fn carry_out(&self, patches: &[ObjectPatch]) -> Result<(), String> {
         let hook = HookId { scope: Scope::Global, name: "a.sh".into() };
         self.patcher
-            .apply(&engine::PatchAuthor::Hook(hook), &patches)
+            .apply(&engine::PatchAuthor::Hook(hook), patches)
             .await
             .map_err(|failure| failure.to_string())
+    }
+
+    /// Asks whether a child would be made in the place of the one that lives.
+    async fn try_create(&self, object: Value) -> Result<(), String> {
+        let text = json!({"operation": "Apply", "object": object}).to_string();
+        let mut patches = object_patch::parse(text.as_bytes()).unwrap();
+        patches[0].operation = Operation::TryCreate { object };
+        patches[0].purpose = Purpose::Child;
+        self.carry_out(&patches).await
     }
 
     fn requests(&self) -> Vec<String> {
@@ -406,4 +420,60 @@ async fn slip_03_a_refused_change_of_a_secret_does_not_quote_it() {
         let said = fixture.apply(&operation.to_string()).await.unwrap_err();
         assert!(said.contains("prod") && !said.contains(encoded), "{said}");
     }
+}
+
+#[tokio::test]
+async fn a_child_is_tried_in_the_place_of_the_one_that_lives_and_nothing_is_written() {
+    let fixture = Fixture::new();
+    let object = |kind: &str, more: Value| {
+        let mut object =
+            json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "default"}});
+        object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object
+    };
+    let served = |port: u64| json!({"spec": {"type": "NodePort", "ports": [{"name": "http", "port": 80, "nodePort": port}]}});
+    let kinds = [
+        ("Secret", "secrets", json!({"type": "Opaque", "data": {"k": "AA=="}})),
+        ("ConfigMap", "configmaps", json!({"data": {"k": "v"}})),
+        ("Service", "services", served(30_080)),
+    ];
+    let path = |plural: &str| format!("/api/v1/namespaces/default/{plural}/a");
+    let mut before = Vec::new();
+    for (kind, plural, more) in &kinds {
+        fixture.post(path(plural).trim_end_matches("/a"), &object(kind, more.clone())).await;
+        before.push(fixture.get(&path(plural)).await);
+    }
+    for good in [
+        // What can't be changed is of no matter.
+        object("Secret", json!({"type": "kubernetes.io/basic-auth", "data": {"username": "AA=="}})),
+        object("ConfigMap", json!({"data": {"k": "other"}})),
+        // The one that lives has the port.
+        object("Service", served(30_080)),
+    ] {
+        assert_eq!(fixture.try_create(good.clone()).await, Ok(()), "{good}");
+    }
+    for (bad, why) in [
+        (object("Secret", json!({"data": {"a b": "AA=="}})), "data"),
+        (object("Secret", json!({"data": {"k": 5}})), "Secret.data"),
+        (object("ConfigMap", json!({"date": {"k": "v"}})), "date"),
+        (object("Service", json!({"spec": {"ports": [{"port": 80, "protocol": "X"}]}})), "protocol"),
+    ] {
+        let said = fixture.try_create(bad.clone()).await.unwrap_err();
+        assert!(said.contains(why) && said.contains("what is there stays until"), "{bad}: {said}");
+    }
+    let mut after = Vec::new();
+    for (_, plural, _) in &kinds {
+        after.push(fixture.get(&path(plural)).await);
+    }
+    assert_eq!(after, before);
+    // It is gone meanwhile: nothing is made of it before its turn.
+    fixture
+        .try_create({
+            let mut object = object("ConfigMap", json!({}));
+            object["metadata"]["name"] = "b".into();
+            object
+        })
+        .await
+        .unwrap();
+    assert_eq!(fixture.map("b").await, None);
 }
