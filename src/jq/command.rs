@@ -16,8 +16,9 @@ use super::value::{Object, Val};
 use super::{End, Filter, builtins};
 use options::{Options, Source};
 
-/// The stack of the command, in bytes: its data and its recursion may be deep.
-const STACK: usize = 256 * 1024 * 1024;
+/// The stack of the command, in bytes: its data and its recursion may be deep. Where a limit of memory leaves no room for that one,
+/// a smaller one has to do.
+const STACKS: [usize; 2] = [256 * 1024 * 1024, 64 * 1024 * 1024];
 
 /// The exit code when a filter ends with an error.
 const FILTER_FAILED: u8 = 5;
@@ -65,16 +66,22 @@ The filter engine of addon-operator, for hooks in images without jq.
 pub fn run(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (String, String)>) -> u8 {
     let environment: Object =
         environment.into_iter().map(|(name, value)| (name.as_str().into(), Val::from(value))).collect();
-    let start = std::thread::Builder::new().name("jq".to_owned()).stack_size(STACK);
-    let worker = start.spawn(move || {
-        super::limits::use_stack(STACK - STACK / 4);
-        work(arguments, environment)
-    });
-    match worker.map(std::thread::JoinHandle::join) {
-        Ok(Ok(code)) => code,
-        Ok(Err(_)) => complain("a defect of the filter engine", FILTER_FAILED),
-        Err(error) => complain(&error.to_string(), UNUSABLE),
+    let start = |stack: usize| {
+        let (arguments, environment) = (arguments.clone(), environment.clone());
+        std::thread::Builder::new().name("jq".to_owned()).stack_size(stack).spawn(move || {
+            super::limits::use_stack(stack - stack / 4);
+            work(arguments, environment)
+        })
+    };
+    let mut problem = String::new();
+    for stack in STACKS {
+        match start(stack).map(std::thread::JoinHandle::join) {
+            Ok(Ok(code)) => return code,
+            Ok(Err(_)) => return complain("a defect of the filter engine", FILTER_FAILED),
+            Err(error) => problem = error.to_string(),
+        }
     }
+    complain(&problem, UNUSABLE)
 }
 
 fn work(arguments: Vec<OsString>, environment: Object) -> u8 {

@@ -141,3 +141,10 @@ fn hooks_read_and_change_values_and_contexts_without_bash() {
     assert_eq!(hook(&["framework", path("shell").to_str().unwrap()]).0, 0);
     assert!(Path::new(&path("shell/framework/shell/hook.sh")).exists());
 }
+
+#[test]
+fn the_command_runs_within_a_limit_of_memory_that_leaves_no_room_for_its_largest_stack() {
+    let line = format!("ulimit -d 262144 && exec '{BINARY}' hook jq -n '[range(1000)] | length'");
+    let output = Command::new("bash").arg("-c").arg(line).output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"1000\n"[..]), "{output:?}");
+}
