@@ -46,7 +46,7 @@ const MARK: &str = "ADDON_OPERATOR_INSTANCE";
 pub fn run(arguments: Vec<OsString>) -> u8 {
     crate::helm::render_thread::quiet_yaml_panics();
     if let Some(arguments) = jq_arguments(&arguments) {
-        return hook::jq(arguments);
+        return hook::jq(&arguments);
     }
     if arguments.get(1).is_some_and(|name| name == guard::COMMAND) {
         let is_understood = guard::run(arguments.get(2..).unwrap_or_default());

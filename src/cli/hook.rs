@@ -19,7 +19,7 @@ use path::HookPath;
 use values::{Change, Values};
 
 /// Runs the `jq` program. `arguments` do not hold its name.
-pub(super) fn jq(arguments: Vec<OsString>) -> u8 {
+pub(super) fn jq(arguments: &[OsString]) -> u8 {
     let environment = Environment::of_process();
     let text = |text: &OsString| text.to_string_lossy().into_owned();
     command::run(
@@ -40,7 +40,8 @@ pub(super) fn run(matches: &ArgMatches) -> u8 {
             inner.subcommand().map_or(Ok(FAILED), |(name, inner)| read_context(name, inner, &environment))
         }
         Some(("jq", inner)) => {
-            return jq(inner.get_many::<OsString>("arguments").unwrap_or_default().cloned().collect());
+            let arguments = inner.get_many::<OsString>("arguments").unwrap_or_default().cloned();
+            return jq(&arguments.collect::<Vec<_>>());
         }
         Some(_) | None => Ok(FAILED),
     };

@@ -162,12 +162,22 @@ impl Helm {
         }
         self.objects.pause(name);
         self.last_releases.set(name, None);
+        self.revise(&upgrade, history, &labels).await
+    }
+
+    /// Creates a revision behind the last one that there is.
+    async fn revise(
+        &self,
+        upgrade: &Upgrade<'_>,
+        mut history: History,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<ReleaseOutcome, ReleaseError> {
         loop {
-            if let Some(outcome) = self.create_revision(&upgrade, &history, &labels).await? {
+            if let Some(outcome) = self.create_revision(upgrade, &history, labels).await? {
                 return Ok(outcome);
             }
             // Somebody has written a record since the list.
-            history = self.read_history(name).await?;
+            history = self.read_history(upgrade.name).await?;
         }
     }
 
@@ -258,10 +268,7 @@ impl Helm {
                 wrote
             }
             Err(error) => {
-                // Attempts that fail again and again must not fill the namespace.
-                if let Err(kept) = self.purge(upgrade.name, history, &plan).await {
-                    tracing::warn!(release = upgrade.name, "old revisions were not deleted: {kept}");
-                }
+                self.purge_behind_failure(upgrade.name, history, &plan).await;
                 return Err(error);
             }
         };
@@ -279,6 +286,13 @@ impl Helm {
         let done = outcome(action, plan.next, &upgrade.checksum);
         let changed = change.or(wrote.lacked).filter(|_| plan.is_upgrade);
         Ok(Some(ReleaseOutcome { changed, taken_over: self.taken_over.take(upgrade.name), ..done }))
+    }
+
+    /// Deletes old revisions: attempts that fail again and again must not fill the namespace.
+    async fn purge_behind_failure(&self, name: &str, history: &[StoredRevision], plan: &UpgradePlan) {
+        if let Err(kept) = self.purge(name, history, plan).await {
+            tracing::warn!(release = name, "old revisions were not deleted: {kept}");
+        }
     }
 
     /// Renders the next revision, with labels.

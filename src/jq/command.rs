@@ -63,11 +63,11 @@ The filter engine of addon-operator, for hooks in images without jq.
 /// Runs the command with these arguments, without the command's name. Returns its exit code.
 ///
 /// `environment` is the content of `env` and `$ENV`.
-pub fn run(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (String, String)>) -> u8 {
+pub fn run(arguments: &[OsString], environment: impl IntoIterator<Item = (String, String)>) -> u8 {
     let environment: Object =
         environment.into_iter().map(|(name, value)| (name.as_str().into(), Val::from(value))).collect();
     let start = |stack: usize| {
-        let (arguments, environment) = (arguments.clone(), environment.clone());
+        let (arguments, environment) = (arguments.to_vec(), environment.clone());
         std::thread::Builder::new().name("jq".to_owned()).stack_size(stack).spawn(move || {
             super::limits::use_stack(stack - stack / 4);
             work(arguments, environment)

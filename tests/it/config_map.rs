@@ -211,7 +211,7 @@ async fn slip_05_edits_of_the_largest_list_that_a_key_may_have_take_little_memor
     assert!(above <= MOST_ABOVE_IDLE, "{above} KiB above the {idle} KiB at rest");
 }
 
-/// Returns the ConfigMaps of the cluster that `dev` has.
+/// Returns the maps of configuration in the cluster that `dev` has.
 async fn maps_of(world: &Workspace) -> Api<ConfigMap> {
     let kubeconfig = Kubeconfig::read_from(world.path().join(".addon-operator/kubeconfig")).unwrap();
     let config =

@@ -203,11 +203,8 @@ fn write_files(dir: &Path, (kinds, extra): (Kinds, Extra), ticks: bool) {
         Extra::ForbiddenKeys => write(dir, "global-hooks/keys.sh", &hook(OF_KEYS)),
         Extra::LateWatch if kinds == Kinds::Brought => {
             write(dir, "modules/025-viewer/Chart.yaml", "name: viewer\nversion: 0.1.0\n");
-            write(
-                dir,
-                "modules/025-viewer/templates/map.yaml",
-                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: viewer}\n",
-            );
+            let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: viewer}\n";
+            write(dir, "modules/025-viewer/templates/map.yaml", map);
             write(dir, "modules/025-viewer/hooks/viewed.sh", &hook(VIEWED));
             write(dir, "modules/028-kinds/Chart.yaml", "name: kinds\nversion: 0.1.0\n");
         }

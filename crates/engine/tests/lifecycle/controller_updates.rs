@@ -48,8 +48,8 @@ fn of_a_child_that_has_another_place_only_the_place_is_written_however_it_is_cha
         plane.run_for(10);
         site(&mut plane, "a", json!({"maps": ["x", "y"], "services": ["s"], "text": "1"}));
         let told = plane.run_for(10);
-        let place = r#"annotations {"addon-operator.io/order":"2"} of ns/s"#;
-        assert_eq!(changes(&told), ["apply ConfigMap ns/x", "apply ConfigMap ns/y", place], "{update}");
+        let moved = r#"annotations {"addon-operator.io/order":"2"} of ns/s"#;
+        assert_eq!(changes(&told), ["apply ConfigMap ns/x", "apply ConfigMap ns/y", moved], "{update}");
         plane.restart();
         assert_eq!(changes(&plane.run_for(3_600)), [""; 0], "{update}");
         // It was made before the others, and goes before them.
@@ -63,9 +63,9 @@ fn of_a_child_that_has_another_place_only_the_place_is_written_however_it_is_cha
 fn a_hook_that_names_its_children_in_another_order_each_time_is_slowed_down_and_told() {
     let says = |context: &Value| {
         let count = context["object"]["status"]["count"].as_u64().unwrap_or_default();
-        let name = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ns"}});
-        let names = if count % 2 == 0 { ["x", "y"] } else { ["y", "x"] };
-        Ok(json!({"children": names.map(name), "status": {"count": count + 1}}))
+        let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ns"}});
+        let names = if count.is_multiple_of(2) { ["x", "y"] } else { ["y", "x"] };
+        Ok(json!({"children": names.map(map), "status": {"count": count + 1}}))
     };
     let config = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, children: [{apiVersion: v1, kind: ConfigMap}]}]";
     let mut plane = ControlPlane::new(&files().global_hook("site.sh", config), says);

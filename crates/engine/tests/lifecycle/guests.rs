@@ -594,6 +594,15 @@ fn whatever_happens_every_release_is_where_its_configuration_says() {
     live(seeds(200), life);
 }
 
+/// Asserts that modules of namespaces are in queues of their own only.
+fn assert_alone(world: &World, seed: u64) {
+    let is_of_namespace =
+        |task: &view::TaskView| task.module.as_ref().is_some_and(|name| name.as_str().contains('-'));
+    let queues = world.view().queues;
+    let others = queues.iter().filter(|queue| !queue.name.as_str().starts_with("namespace_queue_"));
+    assert!(!others.flat_map(|queue| &queue.tasks).any(is_of_namespace), "seed {seed}: {queues:?}");
+}
+
 fn life(seed: u64) {
     let mut random = Random(seed);
     let addons = ["web", "db"];
@@ -608,11 +617,7 @@ fn life(seed: u64) {
     world.send_in(0, config());
     world.run_for(1_000);
     for _ in 0..random.below(25) {
-        let is_of_namespace =
-            |task: &view::TaskView| task.module.as_ref().is_some_and(|name| name.as_str().contains('-'));
-        let queues = world.view().queues;
-        let main = queues.iter().filter(|queue| !queue.name.as_str().starts_with("namespace_queue_"));
-        assert!(!main.flat_map(|queue| &queue.tasks).any(is_of_namespace), "seed {seed}: {queues:?}");
+        assert_alone(&world, seed);
         let name = names[usize::try_from(random.below(5)).unwrap()];
         let url = addons[usize::try_from(random.below(2)).unwrap()];
         let object = world.repositories.objects.get(name);
