@@ -143,8 +143,8 @@ impl FirstList {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what the list says of a release, once. The first call lists the records.
-    pub(super) async fn take(&self, release: &str) -> Result<Known, RequestError> {
+    /// Lists the records, if nobody did. Who asks meanwhile waits for the same answer.
+    async fn ask(&self) -> Result<(), RequestError> {
         let is_unasked = || self.lock(|state| matches!(state, State::Unasked));
         if is_unasked() {
             let _turn = self.listing.lock().await;
@@ -166,6 +166,12 @@ impl FirstList {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Returns what the list says of a release, once. The first call lists the records.
+    pub(super) async fn take(&self, release: &str) -> Result<Known, RequestError> {
+        self.ask().await?;
         Ok(self.lock(|state| match state {
             State::Listed { since, is_watched: false, .. } if since.elapsed() > FRESH => Known::Unknown,
             State::Listed { listed, passed, .. } => {
@@ -192,11 +198,20 @@ impl FirstList {
 
     /// Returns the releases of this operator, each with whether one of its records has the mark of a source, if they are those
     /// of the list still: it is watched, and no record has changed. It tells them once.
-    pub(super) fn owned(&self) -> Option<BTreeMap<String, bool>> {
-        self.lock(|state| match state {
-            State::Listed { is_watched: true, owned, .. } => owned.take(),
+    ///
+    /// With `shares`, runs that ask the same begin at the same time: they get the same list, which is not watched so early.
+    pub(super) async fn owned(&self, shares: bool) -> Result<Option<BTreeMap<String, bool>>, RequestError> {
+        if shares {
+            self.ask().await?;
+        }
+        Ok(self.lock(|state| match state {
+            State::Listed { is_watched, since, owned, .. }
+                if *is_watched || (shares && since.elapsed() <= FRESH) =>
+            {
+                owned.take()
+            }
             State::Listed { .. } | State::Unasked | State::Over => None,
-        })
+        }))
     }
 
     /// Returns where to watch the records from, if they were listed. Who asks watches them from now on.

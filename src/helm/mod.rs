@@ -297,9 +297,11 @@ impl Helm {
     /// Does the same. That they may not be listed is a result, other failures are an error.
     async fn list_or_refusal(&self) -> Result<Result<Vec<OwnedRelease>, Failure>, Failure> {
         let what = "can not list the releases";
-        let owned = match self.first_list.owned() {
-            Some(owned) => Ok(owned),
-            None => self.storage.owned().await,
+        // No converge waits for the modules of a namespace: their first runs begin with it.
+        let owned = match self.first_list.owned(self.guest.is_some()).await {
+            Ok(None) => self.storage.owned().await,
+            Ok(Some(owned)) => Ok(owned),
+            Err(error) => Err(error),
         };
         let owned = match owned {
             Ok(owned) => owned,

@@ -144,8 +144,10 @@ impl Cluster {
         let around = Surroundings { client, patcher, request_metrics, ..around };
         let (told, mut listening) = mpsc::unbounded_channel();
         let running = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
-        let port = listening.recv().await.unwrap().port();
-        Operator { port, shutdown, running }
+        let Some(address) = listening.recv().await else {
+            panic!("it does not start: {:?}", running.await);
+        };
+        Operator { port: address.port(), shutdown, running }
     }
 
     /// Runs an operator until it has converged or can't.

@@ -19,9 +19,7 @@ use crate::response;
 use crate::status::{ApiError, Outcome};
 
 pub(crate) use binding::bind_named;
-
-/// Who issues the tokens of service accounts.
-pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
+pub(crate) use token::ISSUER;
 
 pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcome<Response<Body>> {
     // What these ask for is looked at before the pod is.

@@ -7,7 +7,6 @@ use http::Response;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::ISSUER;
 use super::asked::{self, Posted};
 use crate::authentication::User;
 use crate::fields::{get, int, text};
@@ -18,6 +17,9 @@ use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
+
+/// Who issues the tokens of service accounts.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// Issues a token to a service account. It is good for the socket of this server until it ends.
 pub(super) fn issue(request: &RequestContext, account: &str) -> Outcome<Response<Body>> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::protobuf;
 use crate::request::OBJECTS;
+use crate::request::options::{FieldValidation, WriteOptions};
 use crate::status::{ApiError, Outcome};
 use crate::strategy::PatchKind;
 
@@ -135,6 +136,61 @@ fn summary(body: &[u8]) -> String {
             format!("{digits}{more}")
         }
     }
+}
+
+/// Refuses a body that says that it is of another kind or version.
+pub(crate) fn check_kind(kind: &Kind, given: &str, version: &str) -> Outcome<()> {
+    let own = kind.api_version();
+    let given = if given.is_empty() { &*kind.kind } else { given };
+    let version = if version.is_empty() { &*own } else { version };
+    if given == &*kind.kind && version == own {
+        return Ok(());
+    }
+    let (group, number) = version.split_once('/').unwrap_or(("", version));
+    let why = if crate::kind::find_kind(group, number, given).is_some() {
+        let package =
+            if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
+        format!("converting ({number}.{given}) to ({package}.{}): unknown conversion", kind.kind)
+    } else {
+        format!(
+            "no kind {given:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\""
+        )
+    };
+    let message = format!("{given} in version {number:?} cannot be handled as a {}: {why}", kind.kind);
+    Err(ApiError::bad_request(message))
+}
+
+/// Warns of fields that are dropped from a body of this kind, or refuses them.
+pub(crate) fn report_dropped(
+    kind: &Kind,
+    options: &WriteOptions,
+    found: Vec<String>,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    match options.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => {
+            for text in found {
+                if !warnings.contains(&text) {
+                    warnings.push(text);
+                }
+            }
+        }
+        FieldValidation::Strict => {
+            let message = format!(
+                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                kind.kind,
+                kind.version,
+                kind.kind,
+                found.join(", ")
+            );
+            return Err(ApiError::bad_request(message));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

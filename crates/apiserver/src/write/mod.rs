@@ -9,12 +9,11 @@ pub(crate) mod patch;
 pub(crate) mod pipeline;
 pub(crate) mod update;
 
-pub(crate) use body::object;
+pub(crate) use body::{check_kind, object, report_dropped};
 pub(crate) use create::create;
 pub(crate) use delete::{
     DeleteOptions, Propagation, check_preconditions, delete, delete_collection, delete_object,
 };
 pub(crate) use metadata::OTHER_NAMESPACE;
 pub(crate) use patch::{patch, patch_kind};
-pub(crate) use pipeline::{check_kind, report_dropped};
 pub(crate) use update::update;

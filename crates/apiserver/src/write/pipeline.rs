@@ -4,14 +4,14 @@ use objects::decode::{Decoded, MAX_DEPTH, MAX_OBJECT_DEPTH, Node};
 use objects::extent::Extent;
 use serde_json::Value;
 
-use super::metadata;
+use super::{check_kind, metadata, report_dropped};
 use crate::admission;
 use crate::admission::configured::is_reviewed;
 use crate::admission::webhook::{self, Asked, Named, Operation};
 use crate::object_meta;
 use crate::registry::Resource;
 use crate::request::RequestContext;
-use crate::request::options::{FieldValidation, WriteOptions};
+use crate::request::options::WriteOptions;
 use crate::status::{ApiError, Cause, Outcome};
 use crate::strategy::{self, FieldOwner};
 use crate::subresources::scale;
@@ -48,28 +48,6 @@ fn check_builtin_type(resource: &Resource, given: &str, version: &str) -> Outcom
     check_kind(&resource.kind, given, version)
 }
 
-/// Refuses a body that says that it is of another kind or version.
-pub(crate) fn check_kind(kind: &crate::kind::Kind, given: &str, version: &str) -> Outcome<()> {
-    let own = kind.api_version();
-    let given = if given.is_empty() { &*kind.kind } else { given };
-    let version = if version.is_empty() { &*own } else { version };
-    if given == &*kind.kind && version == own {
-        return Ok(());
-    }
-    let (group, number) = version.split_once('/').unwrap_or(("", version));
-    let why = if crate::kind::find_kind(group, number, given).is_some() {
-        let package =
-            if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
-        format!("converting ({number}.{given}) to ({package}.{}): unknown conversion", kind.kind)
-    } else {
-        format!(
-            "no kind {given:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\""
-        )
-    };
-    let message = format!("{given} in version {number:?} cannot be handled as a {}: {why}", kind.kind);
-    Err(ApiError::bad_request(message))
-}
-
 /// Refuses what is nested more deeply than it could be read again.
 fn check_depth(object: &Value) -> Outcome<()> {
     let depth = |value: &Value| Extent::of(value).depth;
@@ -82,39 +60,6 @@ fn check_depth(object: &Value) -> Outcome<()> {
         return Ok(());
     }
     Err(ApiError::bad_request(format!("the object is nested more deeply than {MAX_OBJECT_DEPTH} levels")))
-}
-
-/// Warns of fields that are dropped from a body of this kind, or refuses them.
-pub(crate) fn report_dropped(
-    kind: &crate::kind::Kind,
-    options: &WriteOptions,
-    found: Vec<String>,
-    warnings: &mut Vec<String>,
-) -> Outcome<()> {
-    if found.is_empty() {
-        return Ok(());
-    }
-    match options.validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => {
-            for text in found {
-                if !warnings.contains(&text) {
-                    warnings.push(text);
-                }
-            }
-        }
-        FieldValidation::Strict => {
-            let message = format!(
-                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-                kind.kind,
-                kind.version,
-                kind.kind,
-                found.join(", ")
-            );
-            return Err(ApiError::bad_request(message));
-        }
-    }
-    Ok(())
 }
 
 fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str) -> Outcome<()> {

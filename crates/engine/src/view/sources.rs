@@ -30,9 +30,14 @@ pub fn find<'v>(view: &'v View, name: &str) -> Result<&'v SourceView, Unknown> {
 
 /// Returns all configurations as data.
 pub fn data(view: &View, format: Format<'_>) -> Value {
+    let mut data = json!({"sources": list(view, format)});
     let ownerless = ownerless_modules(view)
         .map(|(module, source)| json!({"name": module.name.as_str(), "source": source.address()}));
-    json!({"sources": list(view, format), "ownerless": ownerless.collect::<Vec<_>>()})
+    let ownerless: Vec<Value> = ownerless.collect();
+    if let Some(fields) = data.as_object_mut().filter(|_| !ownerless.is_empty()) {
+        fields.insert("ownerless".to_owned(), ownerless.into());
+    }
+    data
 }
 
 /// Returns all configurations as a list.

@@ -64,8 +64,7 @@ __on_reconcile::hosted-cluster() {
             | .spec = {clusterName: $name, nodeCount: $spec.initialComputeReplicas, platform: ($spec.platform // {} | map_values(.nodePoolDefaults // {}))}
             | select($spec.initialComputeReplicas > 0 and ($living["NodePool.hypershift.openshift.io"] != {} or ($status.initialNodePool | not)))),
           ($kubeconfig | select(.) | child("v1"; "Secret"; "\($name)-admin-kubeconfig") + {type, data})],
-        status: ({ready: $ready, infraID: $infra, namespace: $space,
-            initialNodePool: ($spec.initialComputeReplicas > 0 or $status.initialNodePool == true),
+        status: ({ready: $ready, infraID: $infra, namespace: $space, initialNodePool: ($spec.initialComputeReplicas > 0 or $status.initialNodePool == true),
             version: {desired: {image: $spec.release.image}, history: ($status.version.history | rolled($rolled_out))}}
           + if $kubeconfig then {kubeconfig: {name: "\($name)-admin-kubeconfig"}} else {} end),
         conditions: [valid, (if $ready then condition("Available"; true; "AsExpected"; "")
