@@ -154,26 +154,11 @@ impl ChartHooks<'_> {
             }
         }
         for (object, resource) in &objects {
-            let is_awaited =
-                matches!((resource.group.as_str(), resource.kind.as_str()), ("batch", "Job") | ("", "Pod"));
-            if is_awaited {
-                let place = self.namespace_of(object);
-                let what = format!(
-                    "{} {place}/{} ({} hook of its chart) to end",
-                    object.kind,
-                    object.name,
-                    event.name()
-                );
-                self.cancellation.waits_for(Some(what)).await;
-            }
             let waited = match (resource.group.as_str(), resource.kind.as_str()) {
                 ("batch", "Job") => self.wait(event, (object, resource), Job).await,
                 ("", "Pod") => self.wait(event, (object, resource), Pod).await,
                 _ => Ok(()),
             };
-            if is_awaited {
-                self.cancellation.waits_for(None).await;
-            }
             // Which of several objects it was is not known otherwise.
             let name =
                 if objects.len() > 1 { format!("{} {}: ", object.kind, object.name) } else { String::new() };
@@ -253,12 +238,14 @@ impl ChartHooks<'_> {
         // A test that somebody deletes is over. Others may be replaced: a release waits for what they do.
         let is_over = event == HookEvent::Test;
         let done = |found: Option<&Value>| found.map_or(is_over, |found| end.of(found).is_some());
-        let collection = resource.path(Some(self.namespace_of(object)));
-        let found = self.wait_for(&collection, &object.name, done).await?;
+        let (place, name) = (self.namespace_of(object), &object.name);
+        let what = format!("{} {place}/{name} ({} hook of its chart) to end", object.kind, event.name());
+        self.cancellation.waits_for(Some(what)).await;
+        let found = self.wait_for(&resource.path(Some(place)), name, done).await;
+        self.cancellation.waits_for(None).await;
+        let found = found?;
         let verdict = found.as_ref().and_then(|found| end.of(found));
-        verdict
-            .unwrap_or_else(|| Err(format!("{} {} was deleted", object.kind, object.name)))
-            .map_err(Unmet::Broken)
+        verdict.unwrap_or_else(|| Err(format!("{} {name} was deleted", object.kind))).map_err(Unmet::Broken)
     }
 
     /// Deletes the objects that earlier runs of a hook have left, and waits until they are gone.
