@@ -122,6 +122,25 @@ impl TaskHead {
     }
 }
 
+impl TaskKind {
+    /// Returns the module that such a task is about.
+    pub(crate) fn module(&self) -> Option<&ModuleName> {
+        match self {
+            Self::AddonsCommit
+            | Self::ConvergeModules(_)
+            | Self::DiscoverHelmReleases
+            | Self::GlobalHookEnableKubernetesBindings(_)
+            | Self::GlobalHookWaitKubernetesSynchronization
+            | Self::ModulePurge(_)
+            | Self::ParallelModuleRun(_) => None,
+            Self::HookRun(run) => run.hook.scope.module(),
+            Self::ModuleDelete(delete) => Some(&delete.module),
+            Self::ModuleEnsureCrds(module) => Some(module),
+            Self::ModuleRun(run) => Some(&run.module),
+        }
+    }
+}
+
 impl Task {
     /// Returns a task that is in no queue yet.
     pub(crate) fn new(
@@ -148,19 +167,7 @@ impl Task {
 
     /// Returns the module that the task is about.
     pub(crate) fn module(&self) -> Option<&ModuleName> {
-        match &self.kind {
-            TaskKind::AddonsCommit
-            | TaskKind::ConvergeModules(_)
-            | TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::ModulePurge(_)
-            | TaskKind::ParallelModuleRun(_) => None,
-            TaskKind::HookRun(run) => run.hook.scope.module(),
-            TaskKind::ModuleDelete(delete) => Some(&delete.module),
-            TaskKind::ModuleEnsureCrds(module) => Some(module),
-            TaskKind::ModuleRun(run) => Some(&run.module),
-        }
+        self.kind.module()
     }
 
     /// Returns the task as one that did nothing yet, and that no converge waits for.
