@@ -28,6 +28,7 @@ use engine::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use jq::Threads;
 use kube::Client;
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
@@ -42,7 +43,6 @@ use crate::fence::Fence;
 use crate::helm::{self, ReleaseTargets};
 use crate::hook::{HookRunner, Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Releases};
-use crate::jq::Threads;
 use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher, WatchTiming, Written};
 use crate::load::{self, LoadOptions, Loader};
 use crate::process::{ChrootError, Chroots};

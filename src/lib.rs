@@ -16,11 +16,6 @@ pub mod helm;
 pub mod hook;
 pub mod http;
 mod http_listener;
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a function of filters is about some forms of a value and refuses all others"
-)]
-pub mod jq;
 pub mod kube;
 mod lasting_task;
 pub mod lease;
@@ -38,4 +33,4 @@ pub mod webhook;
 /// The tests of this library have the heap of the program.
 #[cfg(test)]
 #[global_allocator]
-static HEAP: process::heap::Heap = process::heap::Heap;
+static HEAP: heap::Heap = heap::Heap;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use addon_operator::process::heap::Heap;
+use heap::Heap;
 
 #[global_allocator]
 static HEAP: Heap = Heap;

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ArgMatches;
+use jq::command;
 use serde_json::Value;
 
 use super::output::{FAILED, OK, complain, print};
 use crate::config::Environment;
 use crate::hook::shell_framework;
-use crate::jq::command;
 use path::HookPath;
 use values::{Change, Values};
 

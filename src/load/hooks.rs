@@ -12,11 +12,11 @@ use std::time::Duration;
 use engine::hook::config;
 use engine::hook::{HookKind, HookSpec};
 use engine::{Failure, FailureKind, Hook, HookId, HookName, Launch, Scope};
+use jq::Filter;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::hash::hash;
 use super::temporary_files::is_draft;
-use crate::jq::Filter;
 use crate::process::{Chroots, Exit, Program, Stream, Variables, python};
 use crate::regular_file;
 

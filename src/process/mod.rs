@@ -10,7 +10,6 @@ mod clock;
 mod control_group;
 mod descendants;
 pub mod guard;
-pub mod heap;
 mod lease;
 mod limit_kind;
 mod limits;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use addon_operator::jq::{Filter, Input, JqError, Threads};
+use jq::{Filter, Input, JqError, Threads};
 use tokio::runtime::{Builder, Runtime};
 
 /// The line between a filter and its object.

@@ -115,7 +115,6 @@ const SHARED: &[&str] = &[
     "driver",
     "fence",
     "file_lock",
-    "jq",
     "http_listener",
     "lasting_task",
     "process",

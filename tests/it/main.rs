@@ -131,4 +131,4 @@ mod webhooks;
 
 /// The heap of the program: the limits of filters are counted in it.
 #[global_allocator]
-static HEAP: addon_operator::process::heap::Heap = addon_operator::process::heap::Heap;
+static HEAP: heap::Heap = heap::Heap;

@@ -29,7 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addon_operator::config::Environment;
-use addon_operator::process::heap::Heap;
+use heap::Heap;
 use run::Run;
 use seed::Seed;
 

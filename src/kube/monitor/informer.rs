@@ -9,6 +9,7 @@ use std::time::Duration;
 use engine::hook::selection::{Namespaces, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId};
 use futures::FutureExt as _;
+use jq::Threads;
 use tokio::sync::watch;
 
 use super::condition::Condition;
@@ -20,7 +21,6 @@ use crate::cluster::request::{RequestError, Requests};
 use crate::cluster::watch::{Attempts, Backoff, Steadiness, WatchError};
 use crate::cluster::{Crds, Discovery, ResolveError, Resource};
 use crate::driver::Inbox;
-use crate::jq::Threads;
 
 /// The waits before a missing kind is looked for without a CRD that changed.
 const LOOK_AGAIN: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_mins(1));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::hook::selection::{MonitorSpec, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId, RepositoryKind, SourceKind};
+use jq::Threads;
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -15,7 +16,6 @@ use super::timing::WatchTimings;
 use crate::cluster::request::Requests;
 use crate::cluster::{Crds, Discovery};
 use crate::driver::Inbox;
-use crate::jq::Threads;
 
 /// The monitors of all bindings. Those with equal selections share an informer.
 pub struct Monitors {

@@ -10,11 +10,11 @@ use engine::MonitorId;
 use engine::hook::WatchEvent;
 use engine::snapshot::{Item, Key};
 use golang::json;
+use jq::{Filter, Input, JqError, Progress, Threads};
 use serde_json::Value;
 use values::Checksum;
 
 use super::timing::{WatchTiming, WatchTimings};
-use crate::jq::{Filter, Input, JqError, Progress, Threads};
 
 /// What a monitor keeps of an object: the result of a jq filter, the object, or both.
 #[derive(Clone, Debug)]

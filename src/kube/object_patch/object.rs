@@ -7,6 +7,7 @@ use engine::hook::reconcile::{ANOTHER_NAME, dropped_fields, is_child_of_same};
 use engine::object_patch::{Existing, FIELD_MANAGER, Propagation, Target};
 use engine::{Failure, FailureKind};
 use http::Request;
+use jq::{Filter, JqError, Threads};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::core::Status;
 use kube::{Api, Client};
@@ -14,7 +15,6 @@ use serde_json::Value;
 
 use super::error::PatchError;
 use crate::cluster::{Resource, is_already_there, is_conflict, is_not_found};
-use crate::jq::{Filter, JqError, Threads};
 
 /// How often an update is tried while others change the same object.
 const ATTEMPTS: u32 = 5;

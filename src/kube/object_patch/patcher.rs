@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation, Purpose};
 use engine::{Failure, FailureKind, PatchAuthor};
+use jq::{Filter, Threads};
 use kube::Api;
 use kube::Client;
 use kube::api::{DynamicObject, Patch, TypeMeta};
@@ -15,7 +16,6 @@ use super::error::PatchError;
 use super::object::Object;
 use super::outcome::Outcome;
 use crate::cluster::{Discovery, ResolveError, Resource, is_not_found};
-use crate::jq::{Filter, Threads};
 
 /// Changes objects for hooks, with a client of its own.
 pub struct Patcher {

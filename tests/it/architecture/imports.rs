@@ -30,7 +30,10 @@ const CIRCLES: &[(&[&str], &str)] = &[
         &["crates/objects/src/patch/strategic/list.rs", "crates/objects/src/patch/strategic/merge.rs"],
         "objects hold lists, and lists hold objects",
     ),
-    (&["src/jq/collections.rs", "src/jq/value.rs"], "values hold lists and objects, which hold values"),
+    (
+        &["crates/jq/src/collections.rs", "crates/jq/src/value.rs"],
+        "values hold lists and objects, which hold values",
+    ),
 ];
 
 /// The most files that such a circle may have.

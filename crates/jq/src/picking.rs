@@ -43,7 +43,7 @@ fn picks(term: &Term<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::jq::Filter;
+    use crate::Filter;
 
     #[test]
     fn a_filter_that_repeats_or_calls_anything_does_more_than_pick() {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use crate::process::heap::held_by_thread;
+use heap::held_by_thread;
 
 /// How long a filter may work on one object.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
