@@ -15,11 +15,14 @@ use serde_json::Value;
 use super::output::{FAILED, OK, complain, print};
 use crate::config::Environment;
 use crate::hook::shell_framework;
+use crate::process::memory;
 use path::HookPath;
 use values::{Change, Values};
 
 /// Runs the `jq` program. `arguments` do not hold its name.
 pub(super) fn jq(arguments: &[OsString]) -> u8 {
+    // A heap of the thread's own would grow by one page at a time.
+    memory::share_heap();
     let environment = Environment::of_process();
     let text = |text: &OsString| text.to_string_lossy().into_owned();
     command::run(

@@ -12,13 +12,10 @@ use serde_json::de::{IoRead, StreamDeserializer};
 use super::limits::Limits;
 use super::print::Style;
 use super::runtime::{Inputs, NoInputs};
+use super::threads::LARGE_STACKS;
 use super::value::{Object, Val};
 use super::{End, Filter, builtins};
 use options::{Options, Source};
-
-/// The stack of the command, in bytes: its data and its recursion may be deep. Where a limit of memory leaves no room for that one,
-/// a smaller one has to do.
-const STACKS: [usize; 2] = [256 * 1024 * 1024, 64 * 1024 * 1024];
 
 /// The exit code when a filter ends with an error.
 const FILTER_FAILED: u8 = 5;
@@ -74,7 +71,7 @@ pub fn run(arguments: &[OsString], environment: impl IntoIterator<Item = (String
         })
     };
     let mut problem = String::new();
-    for stack in STACKS {
+    for stack in LARGE_STACKS {
         match start(stack).map(std::thread::JoinHandle::join) {
             Ok(Ok(code)) => return code,
             Ok(Err(_)) => return complain("a defect of the filter engine", FILTER_FAILED),

@@ -39,9 +39,11 @@ impl Filter {
     }
 
     /// Compiles a filter that can read inputs and sees variables with these names, written with their `$`.
+    ///
+    /// The program runs on a thread with a large stack, so that it starts no other one for this.
     pub(super) fn of_program(text: &str, names: &[&str]) -> Result<Self, JqError> {
-        let functions = || jaq_core::funs::<Runtime>().chain(inputs::functions());
-        Self::on_own_stack(|| Self::read(text, names, functions(), PROGRAM_PRELUDE))
+        let functions = jaq_core::funs::<Runtime>().chain(inputs::functions());
+        Self::read(text, names, functions, PROGRAM_PRELUDE)
     }
 
     /// Reads a filter where there is room for the deepest tree: who asks for it may have a small stack.

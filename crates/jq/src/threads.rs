@@ -9,11 +9,9 @@ use tokio::sync::oneshot;
 
 use super::limits::{DEADLINE, use_stack};
 
-/// The stack of a filter thread, in bytes. Most of it is never touched; only dropping deep values needs much.
-const STACK: usize = 512 * 1024 * 1024;
-
-/// The stack where the system refuses that much.
-const SMALL_STACK: usize = 64 * 1024 * 1024;
+/// The stack of a filter thread, in bytes, and what has to do where a limit of memory leaves no room for that. Most of it is never touched;
+/// only reading deep filters and dropping deep values needs much.
+pub(super) const LARGE_STACKS: [usize; 2] = [512 * 1024 * 1024, 64 * 1024 * 1024];
 
 /// How much of its stack a filter may use for recursion.
 const RECURSION: usize = 48 * 1024 * 1024;
@@ -58,7 +56,7 @@ impl Progress {
 fn start() -> Option<Sender<Work>> {
     let (sender, receiver): (_, Receiver<Work>) = channel();
     let receiver = Arc::new(Mutex::new(receiver));
-    [STACK, SMALL_STACK].into_iter().find_map(|size| {
+    LARGE_STACKS.into_iter().find_map(|size| {
         let receiver = Arc::clone(&receiver);
         let thread = std::thread::Builder::new().name("filter".to_owned()).stack_size(size);
         let started = thread.spawn(move || {
@@ -76,7 +74,7 @@ fn start() -> Option<Sender<Work>> {
 /// Does `work` on a thread with a large stack and waits for it. Returns nothing where no thread can be started.
 pub(super) fn on_large_stack<T: Send>(work: impl Fn() -> T + Sync) -> Option<T> {
     std::thread::scope(|scope| {
-        let thread = [STACK, SMALL_STACK].into_iter().find_map(|size| {
+        let thread = LARGE_STACKS.into_iter().find_map(|size| {
             let thread = std::thread::Builder::new().name("filter".to_owned()).stack_size(size);
             thread.spawn_scoped(scope, &work).ok()
         })?;
