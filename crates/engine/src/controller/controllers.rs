@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::identity::{ControllerId, ReconcileKey};
+use super::inheritance::Inheritance;
 use super::key_state::Answer;
 use super::retirement::Retirement;
 use super::single::{Controller, Role, Wake};
@@ -37,6 +38,7 @@ pub(crate) struct Controllers {
     processes: BTreeSet<RunId>,
     /// What is in flight of controllers that were stopped since. Nobody begins with these objects before it has ended.
     pub(super) ending: BTreeMap<RunId, ReconcileKey>,
+    pub(super) inheritance: Inheritance,
     pub(super) retirement: Retirement,
     /// The controllers whose keys wait for something that is not about a single key.
     pub(super) held_up: BTreeSet<Arc<ControllerId>>,
@@ -406,7 +408,7 @@ impl Controllers {
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let work: usize = self.queues.values().map(Reconciles::entries).sum();
         let own = work + self.monitors.len() + self.runs.len();
-        let own = own + self.retirement.entries();
+        let own = own + self.retirement.entries() + self.inheritance.entries();
         self.all.values().map(Controller::sizes).fold((0, own), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 }

@@ -152,7 +152,7 @@ impl Controller {
             return self.refused(key, failure);
         }
         if let Some(state) = self.keys.get_mut(key) {
-            state.is_released = true;
+            state.end = End::Released;
         }
         Go::Stop(Pass::Idle, Step::Done)
     }

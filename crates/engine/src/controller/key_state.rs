@@ -55,8 +55,6 @@ pub(super) struct KeyState {
     pub(super) written: Option<(Checksum, Checksum)>,
     /// Whether its hook said that it is finalized: it is not asked again.
     pub(super) end: End,
-    /// Whether our finalizer was removed: nothing is done about the object any more.
-    pub(super) is_released: bool,
     /// What was announced last on the object, if that is a failure.
     pub(super) announced: Option<String>,
     /// What was done to its children since a run changed none.
@@ -86,6 +84,8 @@ pub(super) enum End {
     Said,
     /// The object says so as well: whoever comes after this process knows it.
     Recorded,
+    /// Our finalizer was removed: nothing is done about the object any more.
+    Released,
 }
 
 /// What keeps the hook of a key from running, as far as the object says it.
@@ -182,6 +182,11 @@ impl KeyState {
     /// Returns how many things are kept by name.
     pub(super) fn entries(&self) -> usize {
         self.attempts.len() + self.gone.len() + self.unseen.len() + self.turns.len()
+    }
+
+    /// Returns whether our finalizer was removed.
+    pub(super) fn is_released(&self) -> bool {
+        self.end == End::Released
     }
 
     /// Returns whether the next step begins with the object as it is.

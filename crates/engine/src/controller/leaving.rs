@@ -1,6 +1,7 @@
 //! What is left to finalize for modules that are being removed: they wait for that.
 
 use super::controllers::Controllers;
+use super::key_state::KeyState;
 use super::single::Controller;
 use crate::binding::Unfinished;
 use crate::module::Lower;
@@ -49,7 +50,7 @@ impl Controller {
             None => {}
         }
         let mut held = self.metadata.iter().filter(|(key, metadata)| {
-            let is_released = self.keys.get(*key).is_some_and(|state| state.is_released);
+            let is_released = self.keys.get(*key).is_some_and(KeyState::is_released);
             !is_released && self.finalizers(metadata).are_held()
         });
         let deleted = held.clone().find(|(_, metadata)| metadata.is_deleting());

@@ -11,6 +11,7 @@ mod finalizer;
 mod finalizer_record;
 mod identity;
 mod index;
+mod inheritance;
 mod key_state;
 mod leaving;
 mod observed;

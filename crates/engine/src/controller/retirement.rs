@@ -77,3 +77,12 @@ impl Retirement {
         self.ended.len() + self.through.len()
     }
 }
+
+impl Controller {
+    /// Returns whether its binding is not on, and its finalizer is on no object, or is that of another one now.
+    pub(super) fn has_left_nothing(&self) -> bool {
+        let is_taken_over =
+            || self.binding.finalizer.as_ref().is_some_and(|name| self.peers.finalizers.contains(name));
+        self.is_retired && (self.parents.has_nothing() || is_taken_over())
+    }
+}

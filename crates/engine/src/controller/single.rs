@@ -7,7 +7,7 @@ use super::claim::Claim;
 use super::finalizer_record::Peers;
 use super::identity::ControllerId;
 use super::index::{Index, Reference};
-use super::key_state::KeyState;
+use super::key_state::{End, KeyState};
 use super::observed::{Metadata, checksum, named_by, value};
 use super::plan::Parent;
 use super::remark::OVERDUE;
@@ -73,6 +73,8 @@ pub(super) struct Controller {
     /// Which objects of each related kind its objects name, where they do so.
     named: Vec<Index>,
     pub(super) keys: BTreeMap<Key, KeyState>,
+    /// What is known of the ends of objects that it has not seen yet.
+    pub(super) ends: BTreeMap<Arc<str>, End>,
     /// When it is told of which deleted object that it is not finalized.
     pub(super) overdue: BTreeSet<(Time, Key)>,
     /// Since when a kind is missing that it names, or may not be listed.
@@ -144,6 +146,7 @@ impl Controller {
             by_owner: BTreeMap::new(),
             named: binding.related.iter().map(|_| Index::default()).collect(),
             keys: BTreeMap::new(),
+            ends: BTreeMap::new(),
             overdue: BTreeSet::new(),
             obstructed_since: None,
             look_at: None,
@@ -167,13 +170,6 @@ impl Controller {
         let binding = ReconcileBinding { parent, children, related, ..binding.clone() };
         let (controller, roles) = Self::start(cx, (hook, &binding), monitor);
         (Self { is_retired: true, ..controller }, roles)
-    }
-
-    /// Returns whether its binding is not on, and its finalizer is on no object, or is that of another one now.
-    pub(super) fn has_left_nothing(&self) -> bool {
-        let is_taken_over =
-            || self.binding.finalizer.as_ref().is_some_and(|name| self.peers.finalizers.contains(name));
-        self.is_retired && (self.parents.has_nothing() || is_taken_over())
     }
 
     /// Returns whether it looks after an object: who is retired does so if the object has its finalizer, and so it is with those
@@ -390,7 +386,7 @@ impl Controller {
             let (is_released, is_added) = self
                 .keys
                 .get(key)
-                .map_or((false, false), |state| (state.is_released, state.finalizer_added_to.is_some()));
+                .map_or((false, false), |state| (state.is_released(), state.finalizer_added_to.is_some()));
             if item.is_none() && !is_released && (is_added || self.finalizers(&old).are_held()) {
                 self.straying.lose();
             }
@@ -420,8 +416,10 @@ impl Controller {
             self.by_owner.entry(Arc::clone(owner)).or_default().insert(key.clone());
         }
         let is_quiet = self.is_retired && !metadata.is_deleting();
+        let end = self.ends.remove(&metadata.uid).unwrap_or_default();
         self.metadata.insert(key.clone(), metadata);
-        let state = self.keys.entry(key.clone()).or_default();
+        let new = || KeyState { end, ..KeyState::default() };
+        let state = self.keys.entry(key.clone()).or_insert_with(new);
         // Our write is told of next after what it was made of, or it was refused: it is waited for once.
         let is_own = state.expected.take().is_some_and(|expected| checksum(&value(&item), true) == expected);
         (!is_quiet).then(|| wake(is_own))

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::identity::ChildKey;
-use super::key_state::{Answer, Carrying, End, Pass, Process, Pruning, Wanted};
+use super::key_state::{Answer, Carrying, End, KeyState, Pass, Process, Pruning, Wanted};
 use super::patches;
 use super::plan::{Desired, Plan, desired, doomed, named, plan, shown};
 use super::progress::{Go, UNTIL_SEEN, children_taken, failed, not_applied};
@@ -101,7 +101,7 @@ impl Controller {
         let (are_held, are_settled) = (finalizers.are_held(), finalizers.are_settled());
         let is_being_orphaned = finalizers.are_being_orphaned();
         let state = self.keys.get(key);
-        let is_released = state.is_some_and(|state| state.is_released);
+        let is_released = state.is_some_and(KeyState::is_released);
         let is_finalized =
             is_finalize && (finalizers.is_finalized() || state.is_some_and(|state| state.end != End::Open));
         if is_finalize && (!are_held || is_released || self.is_retired) {

@@ -21,10 +21,11 @@ impl Controllers {
     pub(super) fn switch(&mut self, lower: &mut Lower<'_>) {
         let switched = lower.bindings.take_switched();
         let is_any = !switched.is_empty();
-        for (id, hook) in switched {
+        // Who begins may look after the objects of one that ends.
+        for (id, hook) in &switched {
             let wanted = hook.as_ref().map(|hook| hook.spec.reconciles.as_slice()).unwrap_or_default();
             let known: Vec<Arc<ControllerId>> =
-                self.all.keys().filter(|known| known.hook == id).cloned().collect();
+                self.all.keys().filter(|known| known.hook == *id).cloned().collect();
             for known in known {
                 let stays = |controller: &Controller| {
                     if controller.is_retired {
@@ -37,8 +38,10 @@ impl Controllers {
                     self.stop(lower.cx, &known);
                 }
             }
+        }
+        for (id, hook) in &switched {
             if let Some(hook) = hook {
-                self.start(lower, &id, &hook);
+                self.start(lower, id, hook);
             }
         }
         if is_any {
@@ -97,7 +100,10 @@ impl Controllers {
         }
     }
 
-    fn add(&mut self, (controller, roles): (Controller, Vec<(MonitorId, Role)>)) {
+    fn add(&mut self, (mut controller, roles): (Controller, Vec<(MonitorId, Role)>)) {
+        if !controller.is_retired {
+            self.inheritance.hand_over(&mut controller);
+        }
         let (id, workers) = (Arc::clone(&controller.id), controller.binding.concurrency);
         self.monitors.extend(roles.into_iter().map(|(monitor, role)| (monitor, (Arc::clone(&id), role))));
         let terms = Terms { queue: controller.queue.clone(), workers, grows: true, ..Terms::default() };
@@ -156,8 +162,12 @@ impl Controllers {
             self.ending.extend(own.map(|(run, key)| (run, key.clone())));
         }
         if controller.is_retired {
+            if controller.parents.has_nothing() {
+                self.inheritance.forget(&controller);
+            }
             return;
         }
+        self.inheritance.keep(&controller);
         self.retirement.ended(&controller);
         let (hook, binding) = (id.hook.clone(), Arc::clone(&id.binding));
         cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys: 0 });

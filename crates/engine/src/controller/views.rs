@@ -12,7 +12,7 @@ impl Controller {
         let watches = self.children.iter().chain(&self.related).chain(strays);
         let objects: usize = watches.map(|watch| watch.snapshot.len()).sum();
         let attempts: usize = self.keys.values().map(KeyState::entries).sum();
-        (self.keys.len() + objects, self.metadata.len() + attempts + self.overdue.len())
+        (self.keys.len() + objects, self.metadata.len() + self.ends.len() + attempts + self.overdue.len())
     }
 
     /// Returns pictures of its watches, for people.

@@ -378,6 +378,30 @@ fn what_is_finalized_stays_so_while_its_children_go_and_its_hook_is_not_asked_ag
 }
 
 #[test]
+fn what_is_finalized_stays_so_when_its_binding_gets_another_queue_or_file_at_that_moment() {
+    let before = controller(Some("example.com/site"));
+    let in_queue = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, queue: other, \
+        children: [{apiVersion: v1, kind: ConfigMap}]}]";
+    // Of the other files, one begins before the old one ends, and one behind it.
+    let after = ["site.sh", "aside.sh", "tomorrow.sh"].map(|file| files().global_hook(file, in_queue));
+    for (number, after) in after.iter().enumerate() {
+        for millis in 0..160 {
+            // That the hook is not asked again is looked at there.
+            let mut plane = ControlPlane::new(&before, |context| Ok(saved(context)));
+            plane.run_for(1);
+            site(&mut plane, "a", json!({}));
+            plane.run_for(10);
+            plane.watch_lag = 30;
+            plane.delete("Site", &Key::new("ns", "a"));
+            plane.run_for_millis(millis);
+            plane.reload(after);
+            let told = plane.run_for(600);
+            assert!(plane.objects.is_empty() && !plane.has_work(), "{number} {millis}: {told:#?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_finalized_goes_on_whatever_answer_is_lost_and_without_children_it_is_one_write() {
     for lost in 0..12 {
         let mut plane = ControlPlane::new(&module(), |context| Ok(saved(context)));

@@ -14,7 +14,7 @@ use crate::controllers::sites;
 use crate::random::{Random, live, seeds};
 
 /// Seeds that showed a fault.
-const FAILED_ONCE: [u64; 6] = [1113, 3078, 4204, 5846, 7391, 10083];
+const FAILED_ONCE: [u64; 8] = [1113, 3078, 4204, 5846, 7391, 10083, 105_500, 105_805];
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
