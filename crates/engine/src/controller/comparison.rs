@@ -66,15 +66,26 @@ fn without(living: &Value, wanted: &Value) -> Option<Value> {
     }
 }
 
-/// Returns each wanted item of a list with the living one in its place; `None` if that of one is missing.
+/// Returns each wanted item of a list with the living one in its place; `None` if that of one is missing. Of several living ones
+/// that have its name, as the mounts of a volume do, that is the one that has what it should have, and the least beside that.
 fn pairs<'v>(living: &'v [Value], wanted: &'v [Value]) -> Option<Vec<(&'v Value, &'v Value)>> {
-    match ids(wanted) {
-        Some(ids) => {
-            let found = |name: &str| living.iter().find(|living| id(living) == Some(name));
-            wanted.iter().zip(ids).map(|(wanted, name)| Some((found(name)?, wanted))).collect()
-        }
-        None => (living.len() == wanted.len()).then(|| living.iter().zip(wanted).collect()),
-    }
+    let Some(ids) = ids(wanted) else {
+        return (living.len() == wanted.len()).then(|| living.iter().zip(wanted).collect());
+    };
+    let mut left: Vec<&Value> = living.iter().collect();
+    let pairs = wanted.iter().zip(ids).map(|(wanted, name)| {
+        let mut of_name = left.iter().enumerate().filter(|(_, living)| id(living) == Some(name));
+        let first = of_name.next()?;
+        let judged =
+            |(_, living): &(usize, &&Value)| (!includes(living, wanted), without(living, wanted).is_some());
+        let best = match of_name.next() {
+            None => first,
+            Some(second) => [first, second].into_iter().chain(of_name).min_by_key(judged)?,
+        };
+        let place = best.0;
+        Some((left.remove(place), wanted))
+    });
+    pairs.collect()
 }
 
 /// Returns the names, or identities, of the items of a list; `None` if not all have one.
@@ -137,6 +148,28 @@ mod tests {
                 json!({"l": [{"name": "a", "x": 1}]}),
                 json!({"l": [{"name": "a"}]}),
                 spec(json!({"l": [{"name": "a"}]})),
+            ),
+            // Of several with one name each has its own place.
+            (
+                json!({"l": [{"name": "v", "at": "/b"}, {"name": "v", "at": "/a"}]}),
+                json!({"l": [{"name": "v", "at": "/a"}, {"name": "v", "at": "/b"}]}),
+                Vec::new(),
+            ),
+            (
+                json!({"l": [{"name": "v", "at": "/b", "ro": true}, {"name": "v", "at": "/a"}]}),
+                json!({"l": [{"name": "v", "at": "/a"}, {"name": "v", "at": "/b"}]}),
+                spec(json!({"l": [{"name": "v", "at": "/a"}, {"name": "v", "at": "/b"}]})),
+            ),
+            (
+                json!({"l": [{"name": "v", "at": "/a", "ro": true}, {"name": "v", "at": "/a"}]}),
+                json!({"l": [{"name": "v", "at": "/a"}, {"name": "v", "at": "/a", "ro": true}]}),
+                Vec::new(),
+            ),
+            // One of them that is missing is made, and nothing is taken away before.
+            (
+                json!({"l": [{"name": "v", "at": "/b", "ro": true}]}),
+                json!({"l": [{"name": "v", "at": "/a"}, {"name": "v", "at": "/b"}]}),
+                Vec::new(),
             ),
             // Those that have none are applied as a whole.
             (json!({"l": [1, 2]}), json!({"l": [1]}), Vec::new()),
