@@ -218,7 +218,7 @@ impl Telemetry {
                 tracing::info!("{scripts} enabled scripts ran again, as hooks had changed what they read");
             }
             // Namespaces come and go.
-            Notice::QueueChanged { queue, length: 0 } if queue.is_of_namespace() => {
+            Notice::QueueChanged { queue, length: 0 } if queue.is_temporary() => {
                 self.metrics.queue_length.remove(&[queue.as_str()]);
             }
             Notice::QueueChanged { queue, length } => {

@@ -592,27 +592,34 @@ impl Engine {
     /// Moves a queue on until its head waits for something.
     fn step(&mut self, queue: &QueueName) {
         while let Some(mut task) = self.queues.take_ready(queue, self.cx.now) {
-            if let Some(place) = self.other_queue(&task) {
+            if let Some(place) = self.other_home(&task).or_else(|| self.own_queue(&task)) {
                 self.queues.move_to(task.begun_anew(), &place);
                 continue;
             }
             let next = self.advance(&mut task);
             if !self.apply(task, next) {
-                return;
+                break;
             }
         }
+        self.queues.give_way(&mut self.cx, queue);
     }
 
     /// Returns the queue that a task of a module belongs to, if that is another one: the name of the module went from a configuration
     /// of a namespace to one of the cluster, or back.
-    fn other_queue(&self, task: &Task) -> Option<QueueName> {
+    fn other_home(&self, task: &Task) -> Option<QueueName> {
         let queue = &task.head.queue;
         let is_of_module = task.hook_run().is_none() && task.module().is_some();
-        if !is_of_module || !(queue.is_main() || queue.is_of_namespace()) {
+        if !is_of_module || !queue.removes_modules() {
             return None;
         }
         let wanted = module::queue_of(&self.configuration, &task.kind);
-        (wanted != *queue).then_some(wanted)
+        (wanted != *queue && queue.home().is_none_or(|home| home != wanted)).then_some(wanted)
+    }
+
+    /// Returns the queue in which an earlier task of the module goes on that gave way to the others: this one follows it.
+    fn own_queue(&self, task: &Task) -> Option<QueueName> {
+        let module = task.module().filter(|_| task.hook_run().is_none())?;
+        self.queues.own_queue(&task.head.queue, module)
     }
 
     /// Does the next step of a task.
@@ -839,7 +846,12 @@ impl Engine {
     /// Returns what waits for the answer to `run`. An answer that is not wanted leads to nothing.
     fn finish(&mut self, run: RunId) -> Option<Running> {
         match self.queues.finish(run) {
-            Finished::Awaited(running) => Some(*running),
+            Finished::Awaited(running) => {
+                if running.task.head.queue.home().is_some() {
+                    self.queues.wake(|reason| *reason == Reason::EarlierRun);
+                }
+                Some(*running)
+            }
             Finished::Dropped => {
                 self.queues.wake(|reason| *reason == Reason::EarlierRun);
                 None
@@ -1029,7 +1041,7 @@ impl Engine {
         let is_other = self.configuration.set_sourced(&commit.registry);
         let cause = task.head.cause.clone();
         self.end(task, None);
-        let outdated = self.queues.in_flight().filter(|running| self.other_queue(&running.task).is_some());
+        let outdated = self.queues.in_flight().filter(|running| self.other_home(&running.task).is_some());
         let outdated: Vec<ModuleName> =
             outdated.filter_map(|running| running.task.module().cloned()).collect();
         for name in outdated {
@@ -1063,7 +1075,7 @@ impl Engine {
         let is_converged = self.converges.is_first_done();
         let (_, modules, mut lower) = self.split();
         let reloaded = modules.reload(&mut lower, catalog, is_converged, cause);
-        for queue in lower.queues.names().iter().filter(|queue| queue.is_main() || queue.is_of_namespace()) {
+        for queue in lower.queues.names().iter().filter(|queue| queue.removes_modules()) {
             lower.queues.cancel_backoff(queue);
         }
         end_attempts(&mut lower, &reloaded.modules);
@@ -1197,7 +1209,9 @@ impl Engine {
         let Some(Running { task, answer, .. }) = self.finish(run) else { return };
         let Answer::Hook(hook) = answer else { return self.fail(task, mismatch("a hook")) };
         let carried = match outcome {
-            Err(failure) if failure.is_cancelled() => return self.queues.stop(&mut self.cx, task, true),
+            Err(failure) if failure.is_cancelled() => {
+                return self.queues.stop(&mut self.cx, task, self.life == Life::Draining);
+            }
             Err(failure) => Carried::Failed(failure, usage),
             Ok(output) => {
                 let (cx, cause) = (&mut self.cx, &task.head.cause);
@@ -1324,7 +1338,7 @@ impl Engine {
     }
 
     fn release_finished(&mut self, run: RunId, outcome: Result<ReleaseOutcome, Failure>) {
-        if self.queues.running(run).is_some_and(|running| self.other_queue(&running.task).is_some()) {
+        if self.queues.running(run).is_some_and(|running| self.other_home(&running.task).is_some()) {
             // It was the release of whoever had the name then, who has it removed. What has the name now begins anew.
             if let Some(Running { task, .. }) = self.finish(run) {
                 self.queues.resume(task);

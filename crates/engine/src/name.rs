@@ -132,6 +132,9 @@ const PARALLEL: &str = "parallel_queue_";
 /// How the names of the queues begin that modules of configurations of one namespace run in.
 const NAMESPACE: &str = "namespace_queue_";
 
+/// How the names of the queues begin that modules have which gave way in `main`.
+const OWN_OF_MAIN: &str = "main_queue_";
+
 impl QueueName {
     /// Returns the name of the queue that converges run in.
     pub fn main() -> Self {
@@ -173,9 +176,38 @@ impl QueueName {
         self.as_str().starts_with(NAMESPACE)
     }
 
+    /// Returns the name of the queue that a module goes on in when it gives way to the others of this one.
+    pub(crate) fn own(&self, module: &ModuleName) -> Self {
+        // The name of a namespace has no slash.
+        if self.is_main() {
+            Self::from(format!("{OWN_OF_MAIN}{module}"))
+        } else {
+            Self::from(format!("{self}/{module}"))
+        }
+    }
+
+    /// Returns the queue to whose others the module of this one gave way; `None` if it is no such queue.
+    pub(crate) fn home(&self) -> Option<Self> {
+        if self.as_str().starts_with(OWN_OF_MAIN) {
+            return Some(Self::main());
+        }
+        let (home, _) = self.as_str().split_once('/').filter(|_| self.is_of_namespace())?;
+        Some(Self::from(home))
+    }
+
+    /// Returns whether the queue is there only while something is in it.
+    pub fn is_temporary(&self) -> bool {
+        self.is_of_namespace() || self.home().is_some()
+    }
+
     /// Returns whether modules run in this queue.
     pub(crate) fn runs_modules(&self) -> bool {
-        self.is_main() || self.is_parallel() || self.is_of_namespace()
+        self.is_parallel() || self.removes_modules()
+    }
+
+    /// Returns whether modules are removed in this queue, and run there if they run alone.
+    pub(crate) fn removes_modules(&self) -> bool {
+        self.is_main() || self.is_of_namespace() || self.home().is_some()
     }
 }
 

@@ -167,20 +167,22 @@ impl Converges {
                 put_guest(lower, module, &queue, (event, head), !removed.contains(&name));
                 continue;
             }
-            let (why, cx) = (format!("module {name}"), &mut *lower.cx);
+            let why = format!("module {name}");
             if !module.is_on() {
                 if module.is_active() && !removed.contains(&name) {
                     let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
-                    removals.push(Task::of(cx, head, kind, event, why));
+                    removals.push(Task::of(lower.cx, head, kind, event, why));
                 }
                 continue;
             }
             if !module.can_run() {
                 continue;
             }
+            let is_removal = |task: &Task| matches!(task.kind, TaskKind::ModuleDelete(_));
+            lower.queues.end_attempts(lower.cx, &name, is_removal);
             groups.entry(module.spec().order).or_default().push((name.clone(), !module.first_run_done()));
             if module.needs_crds() {
-                crds.push(Task::of(cx, head, TaskKind::ModuleEnsureCrds(name), event, why));
+                crds.push(Task::of(lower.cx, head, TaskKind::ModuleEnsureCrds(name), event, why));
             }
         }
         let (mut tasks, cx) = (crds, &mut *lower.cx);
@@ -374,7 +376,7 @@ fn drop_tasks(lower: &mut Lower<'_>, except: Option<TaskId>) -> bool {
 
 /// Returns the modules whose removal waits on its own, beside any converge: each converge would add another one.
 fn being_removed(queues: &Queues) -> BTreeSet<ModuleName> {
-    let of_modules = queues.iter().filter(|(name, _)| name.is_main() || name.is_of_namespace());
+    let of_modules = queues.iter().filter(|(name, _)| name.removes_modules());
     let alone = of_modules.flat_map(|(_, queue)| queue.iter()).filter(|task| task.head.generation.is_none());
     let removed = |task: &Task| {
         if let TaskKind::ModuleDelete(delete) = &task.kind { Some(delete.module.clone()) } else { None }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::name::{ModuleName, Scope};
+use crate::name::{ModuleName, QueueName, Scope};
 use crate::notice::TaskInfo;
 use crate::time::Time;
 
@@ -77,7 +77,7 @@ impl Progress {
     pub(super) fn failed(&mut self, task: &TaskInfo, failure: &str) -> Option<String> {
         match run_module(task) {
             Some(module) => self.stopped(module, format!("module {module} failed: {failure}")),
-            None => task.queue.is_main().then(|| match task.scope.module() {
+            None => is_of_main(&task.queue).then(|| match task.scope.module() {
                 Some(module) => format!("{} of module {module} failed: {failure}", task.kind),
                 None => format!("{} failed: {failure}", task.kind),
             }),
@@ -103,6 +103,11 @@ impl Progress {
     }
 }
 
+/// Returns whether a task is in `main`, or was until it gave way to the others.
+fn is_of_main(queue: &QueueName) -> bool {
+    queue.is_main() || queue.home().is_some_and(|home| home.is_main())
+}
+
 fn run_module(task: &TaskInfo) -> Option<&ModuleName> {
     match &task.scope {
         Scope::Module(module) if task.kind.is_module_run() => Some(module),
@@ -114,7 +119,7 @@ fn run_module(task: &TaskInfo) -> Option<&ModuleName> {
 mod tests {
     use super::*;
     use crate::cause::Cause;
-    use crate::name::{QueueName, TaskId};
+    use crate::name::TaskId;
     use crate::notice::TaskType;
 
     const PATIENCE: Duration = Duration::from_secs(5);

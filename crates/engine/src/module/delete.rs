@@ -41,7 +41,7 @@ impl Modules {
                     if !module.is_active && module.release == Release::Absent {
                         return Next::Gone;
                     }
-                    if lower.queues.has_stale_run(name) {
+                    if lower.queues.has_earlier_run(name, &head.queue) {
                         return Next::Wait(Reason::EarlierRun);
                     }
                     if spec.has_unread_hooks && std::mem::take(&mut delete.reads_hooks) {

@@ -122,7 +122,7 @@ impl Modules {
         }
         let module = self.states.get_mut(name)?;
         run.content = Some(spec.content);
-        if lower.queues.has_stale_run(name) {
+        if lower.queues.has_earlier_run(name, &head.queue) {
             return Some(Next::Wait(Reason::EarlierRun));
         }
         if let Some(failure) = &module.broken_version {

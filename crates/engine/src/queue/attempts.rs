@@ -241,6 +241,10 @@ impl Queues {
     ) {
         let lacks_kind = failure.kind == FailureKind::MissingKind;
         task.head.last_failure = Some(Arc::new(failure));
+        if let Some(home) = task.head.queue.home().filter(|_| is_guest) {
+            // It gives way again as soon as it keeps anybody waiting.
+            task.head.queue = home;
+        }
         let backoff = Blocked::Backoff { until: now + delay, delay };
         let may_pass = self.config.on_module_failure == OnModuleFailure::Pass && task.module_run().is_some();
         if is_guest || (lacks_kind && task.module_run().is_some()) {

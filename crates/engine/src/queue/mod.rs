@@ -8,6 +8,7 @@ mod counts;
 mod fifo;
 mod journal;
 mod next;
+mod own_queue;
 mod queues;
 mod reason;
 mod view;

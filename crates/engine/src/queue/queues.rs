@@ -357,17 +357,21 @@ impl Queues {
         is_outdated: impl Fn(&Task) -> bool,
     ) {
         let of_module = self.in_flight().filter(|running| running.task.module() == Some(module));
-        let of_guest = of_module.filter(|running| running.task.head.queue.is_of_namespace());
-        for running in of_guest.filter(|running| running.answer.can_be_cancelled()) {
+        let alone = of_module.filter(|running| running.task.head.queue.is_temporary());
+        for running in alone.filter(|running| running.answer.can_be_cancelled()) {
             if is_outdated(&running.task) {
                 cx.push(Effect::CancelRun { run: running.run });
             }
         }
     }
 
-    /// Returns whether an effect of the module is in flight whose answer is not wanted any more.
-    pub(crate) fn has_stale_run(&self, module: &ModuleName) -> bool {
-        self.in_flight().any(|running| running.dropped && running.task.module() == Some(module))
+    /// Returns whether an effect of the module is in flight that has to end before a task of the module begins in a queue: its answer
+    /// is not wanted any more, or it gave way and is not through.
+    pub(crate) fn has_earlier_run(&self, module: &ModuleName, queue: &QueueName) -> bool {
+        self.in_flight().filter(|running| running.task.module() == Some(module)).any(|running| {
+            let of_run = &running.task.head.queue;
+            running.dropped || of_run != queue && of_run.home().is_some()
+        })
     }
 
     /// Returns the task that waits for `run`, with its effect.
@@ -483,7 +487,10 @@ impl Queues {
         // Entries of queues that went on meanwhile stay until their time; such a look finds nothing to do.
         self.wakeups
             .iter()
-            .find(|(until, name)| self.by_name.get(name).is_some_and(|queue| queue.wakes_at(*until)))
+            .find(|(until, name)| {
+                let wakes = |queue: &Queue| queue.wakes_at(*until) || self.gives_way_at(name) == Some(*until);
+                self.by_name.get(name).is_some_and(wakes)
+            })
             .map(|(until, _)| *until)
     }
 
@@ -501,7 +508,7 @@ impl Queues {
     pub(crate) fn report_lengths(&mut self, cx: &mut Context) {
         for queue in std::mem::take(&mut self.changed) {
             let length = self.by_name.get(&queue).map_or(0, Queue::len);
-            if length == 0 && queue.is_of_namespace() {
+            if length == 0 && queue.is_temporary() {
                 // Namespaces come and go.
                 self.by_name.remove(&queue);
                 if self.reported.remove(&queue).is_some() {

@@ -5,6 +5,7 @@ use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, Re
 use serde_json::json;
 
 use crate::build::{config as config_map, files, reread};
+use crate::giving_way::wait;
 use crate::random::{Random, live, seeds};
 use crate::repositories::{addon, config, sourced, sourced_with, with_id};
 use crate::world::World;
@@ -400,7 +401,7 @@ fn hanging() -> World {
 
 /// Does the same. Returns also the attempt that goes on.
 fn hanging_run() -> (World, engine::RunId) {
-    let mut world = offering(&["aWeb", "other"]);
+    let mut world = offering(&["aWeb", "aJob", "other"]);
     world.take("release a-web", HANGS);
     world.applies("a/x", &[URL]);
     let trace = world.run_for(3_000);
@@ -441,6 +442,99 @@ fn a_run_of_a_namespace_that_does_not_end_holds_up_nobody() {
     // The queue of a namespace is there as long as there is something in it.
     world.run_for(HANGS);
     assert!(world.view().queues.iter().all(|queue| queue.name.as_str() != "namespace_queue_a"));
+}
+
+/// A world in which that module has given way to another one of its namespace.
+fn giving_way() -> World {
+    let mut world = hanging();
+    world.bundle(8, "job", &[]);
+    world.offers("jobs", Ok(vec![addon("job", "1.0.0", 8)]));
+    world.applies("a/y", &["jobs"]);
+    wait(&mut world, 50_000);
+    assert_eq!(world.states("a/y"), ["a-job Enabled"]);
+    wait(&mut world, 15_000);
+    assert_eq!(world.states("a/y"), ["a-job Running"]);
+    assert!(!world.queue("namespace_queue_a/a-web").is_empty());
+    world
+}
+
+#[test]
+fn a_run_of_a_namespace_that_does_not_end_keeps_the_others_of_it_waiting_for_a_minute() {
+    let mut world = giving_way();
+    // What comes of it later follows it, and nobody waits for that either.
+    let all = [("aWebEnabled", "true"), ("aJobEnabled", "true"), ("global", "new: 1")];
+    world.send_in(0, config_map(201, &all));
+    let trace = wait(&mut world, 5_000);
+    assert!(trace.contains("upgrade a/a-job") && !trace.contains("upgrade a/a-web"), "{trace}");
+    assert_eq!(world.queue("namespace_queue_a/a-web").len(), 2);
+    world.take("release a-web", 50);
+    let trace = wait(&mut world, HANGS);
+    assert_eq!(world.states("a/x"), ["a-web Running"]);
+    assert_eq!(trace.matches("upgrade a/a-web").count(), 1, "{trace}");
+    let is_of_namespace = |queue: &view::QueueView| queue.name.is_of_namespace();
+    assert!(!world.view().queues.iter().any(is_of_namespace));
+}
+
+#[test]
+fn a_run_that_gave_way_ends_when_its_module_goes_or_its_name_is_that_of_another_one() {
+    let mut world = giving_way();
+    world.deletes("a/x");
+    let trace = wait(&mut world, 3_000);
+    assert_eq!(releases(&world), ["a/a-job", "base"], "{trace}");
+    assert!(!world.repositories.objects.contains_key("a/x"));
+    let mut world = giving_way();
+    world.take("release a-web", 50);
+    world.bundle(9, "a-web", &[]);
+    world.offers("cluster", Ok(vec![with_id(addon("a-web", "2.0.0", 9), "id-twin")]));
+    world.applies("x", &["cluster"]);
+    let trace = wait(&mut world, 5_000);
+    assert_eq!(
+        (world.states("x"), releases(&world)),
+        (vec!["a-web Running".to_owned()], vec!["a-web", "a/a-job", "base"]),
+        "{trace}"
+    );
+    assert!(world.repositories.faults.is_empty(), "{:?}", world.repositories.faults);
+}
+
+#[test]
+fn who_fails_comes_back_to_the_others_and_gives_way_again_at_once() {
+    let mut world = giving_way();
+    world.fails_releases("a-web", 3);
+    // It is tried the third time, and takes as long as before.
+    wait(&mut world, 2 * HANGS);
+    let all = [("aWebEnabled", "true"), ("aJobEnabled", "true"), ("aJob", "new: 1")];
+    world.send_in(0, config_map(201, &all));
+    let trace = wait(&mut world, 2_000);
+    assert!(trace.contains("upgrade a/a-job"), "{trace}");
+    assert_eq!(world.states("a/x"), ["a-web Error"]);
+    assert_eq!(world.queue("namespace_queue_a/a-web").len(), 1);
+}
+
+#[test]
+fn no_more_than_eight_modules_of_a_namespace_give_way_at_a_time() {
+    let names = ["ma", "mb", "mc", "md", "me", "mf", "mg", "mh", "mi", "mj"];
+    let keys = names.map(|name| format!("a{}{}", name[..1].to_uppercase(), &name[1..]));
+    let mut world = offering(&keys.each_ref().map(String::as_str));
+    let addons = names.iter().zip(20..).map(|(name, number)| {
+        world.bundle(number, name, &[]);
+        world.take(&format!("release a-{name}"), HANGS);
+        addon(name, "1.0.0", number)
+    });
+    let offer = Ok(addons.collect());
+    world.offers("many", offer);
+    world.applies("a/x", &["many"]);
+    wait(&mut world, HANGS - 60_000);
+    let busy = |world: &World| {
+        let lengths = world.view().queues.into_iter().filter(|queue| queue.name.is_of_namespace());
+        lengths.map(|queue| (queue.name.to_string(), queue.tasks.len())).collect::<Vec<_>>()
+    };
+    let queues = busy(&world);
+    assert_eq!((queues.len(), &queues[0]), (9, &("namespace_queue_a".to_owned(), 2)), "{queues:?}");
+    wait(&mut world, HANGS);
+    assert_eq!(busy(&world), [("namespace_queue_a".to_owned(), 1)], "there was room for the ninth");
+    wait(&mut world, 2 * HANGS);
+    assert!(busy(&world).is_empty());
+    assert!(world.states("a/x").iter().all(|state| state.ends_with(" Running")), "{:?}", world.states("a/x"));
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod discovery;
 mod drift;
 mod election;
 mod endurance;
+mod giving_way;
 mod guests;
 mod hooks;
 mod kinds;
