@@ -631,7 +631,9 @@ impl Engine {
             return Next::Wait(Reason::EarlierRun);
         }
         if let TaskKind::ModuleRun(run) = &task.kind
-            && self.sources.records_release(&run.module)
+            && (self.sources.records_release(&run.module)
+                || matches!(run.stage, RunStage::Begin)
+                    && self.sources.holds_back(&self.modules, &run.module))
         {
             return Next::Wait(Reason::Registry);
         }

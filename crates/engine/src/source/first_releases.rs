@@ -11,6 +11,8 @@ use crate::name::ModuleName;
 pub(super) struct FirstReleases {
     /// The modules whose first revision is due.
     pub(super) due: BTreeSet<ModuleName>,
+    /// The modules whose runs do not begin, as these are registered no more.
+    pub(super) held_back: BTreeSet<ModuleName>,
     /// Whether there is one more than when that was looked at.
     pub(super) is_wanted: bool,
     /// The modules, behind their namespaces, of which something else may be on record now.

@@ -72,6 +72,14 @@ impl Change {
         self.addons.get(&displaced.source).is_some_and(|addons| !addons.iter().any(is_it))
     }
 
+    /// Returns whether a module of a configuration is nobody's any more.
+    pub(super) fn drops(&self, key: &SourceKey, name: &ModuleName) -> bool {
+        let has = |addons: &Arc<Vec<RegisteredAddon>>| {
+            addons.iter().any(|addon| addon.is_active && addon.bundle.name == *name)
+        };
+        self.addons.get(key).is_some_and(|addons| !has(addons)) && !self.addons.values().any(has)
+    }
+
     /// Iterates over the configurations whose addons are others, with what they are to be.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SourceKey, &[RegisteredAddon])> {
         self.addons.iter().map(|(key, addons)| (key, addons.as_slice()))

@@ -12,7 +12,7 @@ use super::first_releases::guest_module;
 use super::registration::Change;
 use super::sources::Sources;
 use crate::addon::{RegisteredAddon, SourceKind};
-use crate::module::Lower;
+use crate::module::{Lower, Modules};
 use crate::name::ModuleName;
 
 impl Sources {
@@ -37,6 +37,24 @@ impl Sources {
         self.first_releases.due.contains(name)
     }
 
+    /// Returns whether the run of a module does not begin yet: the module is registered no more, or is about not to be. It goes as soon
+    /// as that is in force, and nobody would know of what it released meanwhile.
+    pub(crate) fn holds_back(&mut self, modules: &Modules, name: &ModuleName) -> bool {
+        let is_leaving = self.is_leaving(modules, name);
+        if is_leaving {
+            self.first_releases.held_back.insert(name.clone());
+        }
+        is_leaving
+    }
+
+    fn is_leaving(&self, modules: &Modules, name: &ModuleName) -> bool {
+        if self.config.source_workers == 0 || modules.bundle_of(name).is_none() {
+            return false;
+        }
+        let Some(key) = self.registration.source_of(name) else { return true };
+        self.next.as_ref().is_some_and(|change| change.drops(key, name))
+    }
+
     /// Returns whether there is a module whose first revision is due, and is to be put on record.
     pub(super) fn is_any_due(&self) -> bool {
         self.first_releases.due.iter().any(|name| self.due_of(name).is_some())
@@ -57,14 +75,21 @@ impl Sources {
     }
 
     /// Tells what is on record now, and has modules go on that waited for it.
-    pub(super) fn tell_releases(&mut self, lower: &mut Lower<'_>) {
+    pub(super) fn tell_releases(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
         for module in std::mem::take(&mut self.first_releases.changed) {
             let is_unreleased = self.has_no_release(&module.0, &module.1);
             lower.configuration.set_unreleased(module, is_unreleased);
         }
         // One that is another configuration's by now, or being removed, waits until that is in force.
         let is_over = |name: &ModuleName| !lower.configuration.is_unreleased(name);
-        let over: BTreeSet<ModuleName> = self.first_releases.due.extract_if(.., is_over).collect();
+        let mut over: BTreeSet<ModuleName> = self.first_releases.due.extract_if(.., is_over).collect();
+        if !self.first_releases.held_back.is_empty() {
+            let held_back = std::mem::take(&mut self.first_releases.held_back);
+            let (leaving, others): (BTreeSet<_>, BTreeSet<_>) =
+                held_back.into_iter().partition(|name| self.is_leaving(modules, name));
+            self.first_releases.held_back = leaving;
+            over.extend(others);
+        }
         if !over.is_empty() {
             let is_its = |name: Option<&ModuleName>| name.is_some_and(|name| over.contains(name));
             lower.queues.take_back(|task| is_its(task.module_run().map(|run| &run.module)));

@@ -525,7 +525,7 @@ impl Sources {
             }
         }
         self.reconciles.report_length(lower.cx);
-        self.tell_releases(lower);
+        self.tell_releases(modules, lower);
         self.queue_commit(lower);
         self.drop_unused(lower);
     }

@@ -164,8 +164,30 @@ fn a_release_that_somebody_has_again_is_not_forgotten_before_its_module_is_there
     }
 }
 
+#[test]
+fn what_is_registered_no_more_when_its_module_comes_leaves_no_release() {
+    for delay in 0..60 {
+        let mut world = offering();
+        world.applies("a/x", &["tenant"]);
+        world.run_for(delay);
+        world.unfinalizes("a/x");
+        world.deletes("a/x");
+        world.run_for(5_000);
+        let is_known = !world.repositories.registry.addons.is_empty();
+        assert_eq!(releases(&world).contains(&"a/a-web"), is_known, "{delay}");
+        // One that comes again runs.
+        world.applies("a/x", &["tenant"]);
+        let trace = world.run_for(5_000);
+        assert_eq!(world.states("a/x"), ["a-web Running"], "{delay}: {trace}");
+        assert_eq!(releases(&world), ["a/a-web", "base"], "{delay}");
+        world.deletes("a/x");
+        world.run_for(5_000);
+        assert_eq!(releases(&world), ["base"], "{delay}");
+    }
+}
+
 /// The seeds of lives that ended as they should not.
-const FAILED_ONCE: [u64; 3] = [100_241, 101_621, 104_894];
+const FAILED_ONCE: [u64; 4] = [100_241, 101_621, 104_894, 106_005];
 
 /// Random edits, deletions, restarts, faults, and rights that come and go, with one name that two want.
 #[test]
