@@ -10,14 +10,18 @@ mod depth;
 mod evictions;
 mod faults;
 mod impersonation;
+mod kubectl;
 mod lifecycle;
 mod ownership;
 mod refusals;
+mod replay;
 mod requests;
 mod simulation;
 mod sockets;
 mod state;
 mod strain;
+#[path = "../transcripts/mod.rs"]
+mod transcripts;
 mod versions;
 
 use apiserver::{ApiServer, Endpoint};

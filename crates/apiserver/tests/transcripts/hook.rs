@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::play::send;
+use super::play::send;
 
 /// What is known of one step of a script.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::hook::Hook;
-use crate::normal::normalised;
+use super::hook::Hook;
+use super::normal::normalised;
 
 fn content_type(short: &str) -> &str {
     match short {

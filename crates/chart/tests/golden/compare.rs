@@ -7,8 +7,8 @@ use chart::load::Tree;
 use chart::render_cache::Cache;
 use serde_json::Value;
 
-use crate::case::{self, Case, Outcome};
-use crate::findings::canonical;
+use super::case::{self, Case, Outcome};
+use super::findings::canonical;
 
 /// What stands before a snippet in its file, and before its output.
 const SNIPPET: &str = "v: |-\n  ";

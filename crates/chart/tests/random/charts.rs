@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::dice::Dice;
-use crate::expressions::{Kind, argument, block, call};
+use super::dice::Dice;
+use super::expressions::{Kind, argument, block, call};
 
 /// A chart and the values of its user.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 //! not UTF-8 in functions that look at characters, times in Go's syntax, and the bytes of `.Files` as a map. So is
 //! `round` to very many digits. Long for its tables.
 
-use crate::dice::Dice;
+use super::dice::Dice;
 
 /// What an argument is to be.
 #[derive(Clone, Copy, PartialEq, Eq)]

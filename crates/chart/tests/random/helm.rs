@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::charts::Random;
+use super::charts::Random;
 
 /// What Helm prints, or why it refuses.
 pub(crate) type Answer = Result<String, String>;

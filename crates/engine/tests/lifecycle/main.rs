@@ -47,6 +47,7 @@ mod random;
 mod random_charts;
 mod random_controllers;
 mod reload;
+mod replay;
 mod repositories;
 mod requirements;
 mod retries;

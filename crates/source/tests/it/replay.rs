@@ -9,19 +9,19 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files of this crate")]
 
-#[path = "fuzz/bundle.rs"]
+#[path = "../fuzz/bundle.rs"]
 mod bundle;
-#[path = "fuzz/chart_index.rs"]
+#[path = "../fuzz/chart_index.rs"]
 mod chart_index;
-#[path = "../../values/tests/fuzz/corpus.rs"]
+#[path = "../../../values/tests/fuzz/corpus.rs"]
 mod corpus;
-#[path = "fuzz/git.rs"]
+#[path = "../fuzz/git.rs"]
 mod git;
-#[path = "fuzz/index.rs"]
+#[path = "../fuzz/index.rs"]
 mod index;
-#[path = "../../values/tests/fuzz/shuffle.rs"]
+#[path = "../../../values/tests/fuzz/shuffle.rs"]
 mod shuffle;
-#[path = "fuzz/url.rs"]
+#[path = "../fuzz/url.rs"]
 mod url;
 
 use corpus::replay;

@@ -3,19 +3,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files of this crate")]
 
-#[path = "fuzz/archive.rs"]
+#[path = "../fuzz/archive.rs"]
 mod archive;
-#[path = "../../values/tests/fuzz/corpus.rs"]
+#[path = "../../../values/tests/fuzz/corpus.rs"]
 mod corpus;
-#[path = "fuzz/execute.rs"]
+#[path = "../fuzz/execute.rs"]
 mod execute;
-#[path = "fuzz/format.rs"]
+#[path = "../fuzz/format.rs"]
 mod format;
-#[path = "../../values/tests/fuzz/mutations.rs"]
+#[path = "../../../values/tests/fuzz/mutations.rs"]
 mod mutations;
-#[path = "fuzz/parse.rs"]
+#[path = "../fuzz/parse.rs"]
 mod parse;
-#[path = "fuzz/record.rs"]
+#[path = "../fuzz/record.rs"]
 mod record;
 
 use corpus::replay;

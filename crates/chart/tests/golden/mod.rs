@@ -9,9 +9,9 @@
     reason = "a test reads its own files and fails by panicking"
 )]
 
-mod case;
+pub(crate) mod case;
 mod compare;
-mod findings;
+pub(crate) mod findings;
 
 use std::path::{Path, PathBuf};
 

@@ -1,23 +1,23 @@
 //! The fuzz targets survive every input of their corpora.
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../../values/tests/fuzz/corpus.rs"]
+#[path = "../../../values/tests/fuzz/corpus.rs"]
 mod corpus;
-#[path = "fuzz/decode.rs"]
+#[path = "../fuzz/decode.rs"]
 mod decode;
-#[path = "../../values/tests/fuzz/mutations.rs"]
+#[path = "../../../values/tests/fuzz/mutations.rs"]
 mod mutations;
-#[path = "fuzz/request.rs"]
+#[path = "../fuzz/request.rs"]
 mod request;
-#[path = "fuzz/requests.rs"]
+#[path = "../fuzz/requests.rs"]
 mod requests;
-#[path = "fuzz/selector.rs"]
+#[path = "../fuzz/selector.rs"]
 mod selector;
-#[path = "fuzz/server.rs"]
+#[path = "../fuzz/server.rs"]
 mod server;
-#[path = "fuzz/state.rs"]
+#[path = "../fuzz/state.rs"]
 mod state;
-#[path = "fuzz/table.rs"]
+#[path = "../fuzz/table.rs"]
 mod table;
 
 use corpus::replay;

@@ -24,11 +24,15 @@ fn vectors(cases: &str, truth: &str, kind: &str, prefix: char) -> Vec<(Value, St
 }
 
 fn all(kind: &str, prefix: char) -> Vec<(Value, String)> {
-    let mut all =
-        vectors(include_str!("data/yaml_cases.json"), include_str!("data/yaml_truth.json"), kind, prefix);
+    let mut all = vectors(
+        include_str!("../data/yaml_cases.json"),
+        include_str!("../data/yaml_truth.json"),
+        kind,
+        prefix,
+    );
     all.extend(vectors(
-        include_str!("data/yaml_fuzz_cases.json"),
-        include_str!("data/yaml_fuzz_truth.json"),
+        include_str!("../data/yaml_fuzz_cases.json"),
+        include_str!("../data/yaml_fuzz_truth.json"),
         kind,
         prefix,
     ));
@@ -106,7 +110,7 @@ fn numbers_are_written_as_go_writes_them() {
 
 /// Values and what both of Go's writers make of them; made by random.
 fn trees() -> Vec<Value> {
-    serde_json::from_str(include_str!("data/go_emit.json")).unwrap()
+    serde_json::from_str(include_str!("../data/go_emit.json")).unwrap()
 }
 
 #[test]

@@ -9,8 +9,8 @@ use chart::template::{Limits, Renderer, TemplateSet, parse};
 use chart::value::{Map, MapType, Value};
 
 /// Templates, one by one, with their output or their error.
-const CASES: &str = include_str!("golden/functions/cases.json");
-const VALUES: &str = include_str!("golden/functions/values.yaml");
+const CASES: &str = include_str!("../golden/functions/cases.json");
+const VALUES: &str = include_str!("../golden/functions/values.yaml");
 static VALUES_CLASS: MapType =
     MapType { name: "chartutil.Values", element: chart::value::Type::Any, named: true, methods: &[] };
 

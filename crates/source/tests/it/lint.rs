@@ -11,7 +11,7 @@ use source::archive_path::{Entries, EntryType, Header, Unpacked};
 use source::bundle::{Entry, Report, Tree, lint};
 
 fn recorded() -> Value {
-    serde_json::from_str(include_str!("lint.json")).unwrap()
+    serde_json::from_str(include_str!("../lint.json")).unwrap()
 }
 
 /// Returns the files of a bundle: those of the base, with edits.

@@ -1,6 +1,6 @@
 //! Random charts, rendered here and by Helm: both print the same, or both refuse.
 //!
-//! `cargo test -p chart --test random -- --ignored` asks the `helm` in the PATH, or the one that `HELM` names, which must be
+//! `cargo test -p chart --test it random:: -- --ignored` asks the `helm` in the PATH, or the one that `HELM` names, which must be
 //! of version 3; a program for many charts is faster, see `helm.rs`. `RANDOM_CHARTS` says how many charts (10,000), `RANDOM_SEED` where to begin.
 #![expect(
     clippy::unwrap_used,
@@ -9,9 +9,6 @@
     reason = "a test starts Helm and fails by panicking"
 )]
 
-#[expect(dead_code, reason = "tests of other charts read more of a case")]
-#[path = "../golden/case.rs"]
-mod case;
 mod charts;
 mod dice;
 mod expressions;
@@ -20,12 +17,13 @@ mod helm;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use case::{Case, Outcome};
 use chart::load::Tree;
 use chart::render_cache::Cache;
 use charts::Random;
 use dice::Dice;
 use serde_json::json;
+
+use crate::golden::case::{Case, Outcome};
 
 /// How many charts are compared before the next ones are made.
 const BATCH: usize = 1_000;

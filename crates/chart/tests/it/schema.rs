@@ -2,16 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "golden/findings.rs"]
-mod findings;
-
 use chart::chart::Chart;
 use chart::schema::validate;
-use findings::canonical;
 use serde_json::{Map, Value};
 
+use crate::golden::findings::canonical;
+
 /// Each is a schema as text, values, and what Helm printed: nothing if the values fit.
-const CASES: &str = include_str!("golden/schema/cases.json");
+const CASES: &str = include_str!("../golden/schema/cases.json");
 
 const HEAD: &str = "values don't meet the specifications of the schema(s) in the following chart(s):\nsx:\n";
 

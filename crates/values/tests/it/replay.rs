@@ -3,15 +3,15 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files")]
 
-#[path = "fuzz/corpus.rs"]
+#[path = "../fuzz/corpus.rs"]
 mod corpus;
-#[path = "fuzz/mutations.rs"]
+#[path = "../fuzz/mutations.rs"]
 mod mutations;
-#[path = "fuzz/schema.rs"]
+#[path = "../fuzz/schema.rs"]
 mod schema;
-#[path = "fuzz/values_patch.rs"]
+#[path = "../fuzz/values_patch.rs"]
 mod values_patch;
-#[path = "fuzz/yaml.rs"]
+#[path = "../fuzz/yaml.rs"]
 mod yaml;
 
 use corpus::replay;

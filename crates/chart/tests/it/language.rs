@@ -6,7 +6,7 @@ use chart::environment::FixedEnvironment;
 use chart::template::{Limits, Renderer, TemplateSet, parse};
 use chart::value::{Context as _, Value};
 
-const CASES: &str = include_str!("golden/language/cases.json");
+const CASES: &str = include_str!("../golden/language/cases.json");
 
 /// The file that the cases pretend to be.
 const NAME: &str = "c/t.yaml";

@@ -8,7 +8,7 @@ use chart::value::{IntType, List, ListType, Map, MapType, UintType, Value};
 use golang::fmt::{sprint, sprintf, sprintln};
 use serde_json::Value as Json;
 
-const CASES: &str = include_str!("golden/fmt/cases.json");
+const CASES: &str = include_str!("../golden/fmt/cases.json");
 
 fn hex(json: &Json) -> Vec<u8> {
     let text = json.as_str().unwrap();

@@ -3,19 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files")]
 
-#[path = "fuzz/config.rs"]
+#[path = "../fuzz/config.rs"]
 mod config;
-#[path = "../../values/tests/fuzz/corpus.rs"]
+#[path = "../../../values/tests/fuzz/corpus.rs"]
 mod corpus;
-#[path = "fuzz/cron.rs"]
+#[path = "../fuzz/cron.rs"]
 mod cron;
-#[path = "fuzz/log.rs"]
+#[path = "../fuzz/log.rs"]
 mod log;
-#[path = "fuzz/metric.rs"]
+#[path = "../fuzz/metric.rs"]
 mod metric;
-#[path = "fuzz/object_patch.rs"]
+#[path = "../fuzz/object_patch.rs"]
 mod object_patch;
-#[path = "../../values/tests/fuzz/shuffle.rs"]
+#[path = "../../../values/tests/fuzz/shuffle.rs"]
 mod shuffle;
 
 use corpus::replay;

@@ -2,10 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[expect(dead_code, reason = "tests of other crates count in other ways")]
-#[path = "../../../tests/memory/counting.rs"]
-mod counting;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,8 +16,7 @@ use chart::template::{Limits, Renderer, TemplateSet, parse};
 use chart::value::Value;
 use chart::warnings::Warnings;
 
-#[global_allocator]
-static ALLOCATOR: counting::Counting = counting::Counting;
+use crate::counting;
 
 /// A thread of a test has 2 MiB of stack, of which a render may use half.
 fn limits() -> Limits {
