@@ -116,7 +116,9 @@ impl Cluster {
     ) -> Surroundings {
         let environment = Environment::default()
             .with("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .with("WORLD", self.dir.path());
+            .with("WORLD", self.dir.path())
+            // Hooks find the program as they do in production.
+            .with("ADDON_OPERATOR_BINARY", env!("CARGO_BIN_EXE_addon-operator"));
         Surroundings {
             settings: self.settings(extra),
             environment,
