@@ -27,7 +27,7 @@ use tempfile::TempDir;
 
 use crate::support::DEADLINE;
 use crate::support::files::{copy, root, tracked, tracked_below};
-use crate::support::pause::pause_thread;
+use crate::support::pause::long_pause_thread;
 use crate::support::program::Running;
 
 /// Languages of blocks that are commands.
@@ -226,7 +226,7 @@ impl Place {
                 }
                 let late = begun.elapsed() > DEADLINE;
                 assert!(!late, "{}:{line}: {command}\nexpected:\n{expected}\nprinted:\n{text}", self.name);
-                pause_thread();
+                long_pause_thread();
             }
         }
     }

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::support::DEADLINE;
 use crate::support::files::{copy, root};
 use crate::support::in_process::Cluster;
-use crate::support::pause::pause;
+use crate::support::pause::{long_pause, pause};
 use crate::support::program::get as http_get;
 use crate::support::server::{get, ok};
 
@@ -336,7 +336,7 @@ async fn the_hooks_count_clusters_and_machines_in_metrics() {
             .filter(|line| line.contains("hosted_cluster") || line.contains("node_pool"))
             .collect();
         assert!(begun.elapsed() < DEADLINE, "{ours:#?}");
-        pause().await;
+        long_pause().await;
     }
     operator.stop().await;
 }
@@ -359,7 +359,7 @@ async fn without_the_kinds_of_the_cluster_api_clusters_wait_for_them_and_say_so(
             break;
         }
         assert!(begun.elapsed() < DEADLINE, "{queue}");
-        pause().await;
+        long_pause().await;
     }
     let stalled = |cluster: &Value| -> Option<Value> {
         let conditions = cluster["status"]["conditions"].as_array().cloned().unwrap_or_default();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::example_clusters::{CLUSTERS, World};
 use crate::support::DEADLINE;
-use crate::support::pause::pause;
+use crate::support::pause::long_pause;
 
 /// Has each run of a hook leave what it was shown in the folder `shown`.
 fn traced(world: &World) -> PathBuf {
@@ -53,7 +53,7 @@ async fn rests(world: &World, port: u16) {
     let begun = Instant::now();
     while !world.is_idle(port).await {
         assert!(begun.elapsed() < DEADLINE, "there is always something to do");
-        pause().await;
+        long_pause().await;
     }
 }
 

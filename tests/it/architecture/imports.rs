@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -41,7 +42,7 @@ const LARGEST_CIRCLE: usize = 4;
 
 #[test]
 fn no_circle_of_imports_crosses_a_folder() {
-    let imports = Imports::read();
+    let imports = &*IMPORTS;
     let crossing: Vec<String> = imports
         .circles()
         .iter()
@@ -53,7 +54,7 @@ fn no_circle_of_imports_crosses_a_folder() {
 
 #[test]
 fn circles_inside_a_folder_are_small_and_have_a_reason() {
-    let imports = Imports::read();
+    let imports = &*IMPORTS;
     let circles = imports.circles();
     let known = |circle: &BTreeSet<PathBuf>| {
         let files: Vec<String> = circle.iter().map(|file| shown(file)).collect();
@@ -64,6 +65,9 @@ fn circles_inside_a_folder_are_small_and_have_a_reason() {
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
     assert_eq!(circles.len(), CIRCLES.len(), "a circle that is listed here is gone: take it from the list");
 }
+
+/// To read all files takes seconds.
+static IMPORTS: LazyLock<Imports> = LazyLock::new(Imports::read);
 
 /// A module: its crate and the names that lead to it.
 type ModulePath = (String, Vec<String>);
