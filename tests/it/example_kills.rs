@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::example_clusters::{CLUSTERS, World};
 use crate::support::DEADLINE;
 use crate::support::kills::{Moment, killed, lives};
-use crate::support::pause::pause;
+use crate::support::pause::long_pause;
 use crate::support::server::get;
 
 /// How many writes a part of a life takes at most.
@@ -100,7 +100,7 @@ impl Beginning {
         let mut end = picture(world).await;
         while end != self.end {
             assert!(begun.elapsed() < DEADLINE, "{}", self.difference(&end, what));
-            pause().await;
+            long_pause().await;
             end = picture(world).await;
         }
     }
@@ -113,16 +113,17 @@ impl Beginning {
         format!("{:?}, {what}: expected, found: {other:#?}", self.work)
     }
 
-    /// Kills at each of these writes in a life of its own, to the last one that there is. Returns how many there were.
-    async fn walk(&self, first: usize, step: usize) -> usize {
-        // Before a write all is as it was after the one before it.
-        lives(async |turn| {
-            let moment = if turn.is_multiple_of(2) { Moment::Before } else { Moment::After };
-            let number = first + turn / 2 * step;
-            assert!(number < AT_MOST, "{:?} takes more writes than expected", self.work);
-            self.struck((number, moment)).await
-        })
-        .await
+    /// Kills around each write, each time in a life of its own, to the last one that there is. Returns how many there were.
+    async fn walk(&self) -> usize {
+        let mut kills = 0;
+        for moment in [Moment::Before, Moment::After] {
+            kills += lives(moment, async |number| {
+                assert!(number < AT_MOST, "{:?} takes more writes than expected", self.work);
+                self.struck((number, moment)).await
+            })
+            .await;
+        }
+        kills
     }
 }
 
@@ -197,7 +198,7 @@ async fn at_rest(world: &World, port: u16) -> BTreeMap<String, Value> {
             return before;
         }
         assert!(begun.elapsed() < DEADLINE, "there is always something to do");
-        pause().await;
+        long_pause().await;
     }
 }
 
@@ -238,7 +239,7 @@ async fn c12_a_kill_at_any_write_of_a_life_changes_no_end() {
     for work in [Work::Create, Work::Delete] {
         let beginning = Beginning::of(work).await;
         let begun = Instant::now();
-        let kills = beginning.walk(1, 2).await;
+        let kills = beginning.walk().await;
         println!("{work:?}: {kills} lives with a kill, {:?}", begun.elapsed());
         assert!(kills >= 10, "{work:?}: only {kills} writes were hit");
     }

@@ -19,7 +19,7 @@ use crate::support::program::{Running, Workspace, get, hook};
 const HOOK: &str = "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"beforeHelm\":5}'\n";
 
 /// How long after a change its catalog has to be there. The machine runs other tests, too.
-const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
+const SOON: Duration = Duration::from_secs(5);
 
 /// A directory that is watched.
 struct Files {

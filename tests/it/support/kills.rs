@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addon_operator::app;
 use addon_operator::cluster::connect_in_process;
+use addon_operator::config::Environment;
 use http::{Method, Request};
 use kube::client::Body;
 use tempfile::TempDir;
@@ -114,12 +115,27 @@ pub(crate) async fn killed(
     is_struck
 }
 
-/// Lives a life for each number from 0 on, several side by side, to the first whose kill did not come any more: `live` returns whether
-/// it came. Returns how many kills came.
-pub(crate) async fn lives(live: impl AsyncFn(usize) -> bool) -> usize {
+impl Moment {
+    /// Returns the numbers of the requests at which kills come.
+    ///
+    /// A kill before a write leaves the cluster as it was after the write before. So every second write is enough for each of the
+    /// two moments: together they leave every state that there is. A read changes nothing. With `EVERY_KILL` each request is hit.
+    fn number(self, turn: usize) -> usize {
+        let step = match self {
+            _ if Environment::of_process().text("EVERY_KILL").is_some() => 1,
+            Self::Before | Self::After => 2,
+            Self::Reading => 4,
+        };
+        1 + turn * step
+    }
+}
+
+/// Lives a life for each request that is hit at this moment, several side by side, to the first whose kill did not come any more:
+/// `live` is told the number of the request, counted from 1, and returns whether the kill came. Returns how many kills came.
+pub(crate) async fn lives(moment: Moment, live: impl AsyncFn(usize) -> bool) -> usize {
     let (next, kills) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let lane = async || {
-        while live(next.fetch_add(1, Ordering::SeqCst)).await {
+        while live(moment.number(next.fetch_add(1, Ordering::SeqCst))).await {
             kills.fetch_add(1, Ordering::SeqCst);
         }
     };

@@ -5,7 +5,7 @@ use engine::{Command, CommandId, Config, Event, Notice};
 use serde_json::json;
 
 use crate::build::{Files, TICK, config, cron, files, reread, sets};
-use crate::random::Random;
+use crate::random::{Random, live, seeds};
 use crate::world::World;
 
 fn is_ready(world: &World) -> bool {
@@ -501,16 +501,12 @@ fn check(seed: u64) {
 
 #[test]
 fn slip_01_whatever_the_order_nothing_waits_for_what_stands_behind_it() {
-    let lives = if cfg!(debug_assertions) { 300 } else { 5_000 };
-    for seed in 0..lives {
-        check(seed);
-    }
+    live(seeds(300), check);
 }
 
 #[test]
 fn slip_11_whatever_the_order_main_waits_for_nobody_elses_place() {
-    let lives = if cfg!(debug_assertions) { 300 } else { 5_000 };
-    for seed in 0..lives {
+    live(seeds(300), |seed| {
         let (_, mut world) = life(seed, true);
         world.run_until(1_800_000);
         let view = world.view();
@@ -527,5 +523,5 @@ fn slip_11_whatever_the_order_main_waits_for_nobody_elses_place() {
         for module in &view.modules {
             assert!(["running", "parked"].contains(&module.phase), "seed {seed}: {module:#?}");
         }
-    }
+    });
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::build::{Files, TICK, config, cron, files, sets};
 use crate::counting::live_here;
-use crate::random::Random;
+use crate::random::{Random, live, seeds};
 use crate::world::World;
 
 fn at_once(scripts: usize) -> Config {
@@ -536,8 +536,7 @@ fn life(seed: u64, scripts: usize, edits: u64, looks_again: bool) -> Life {
 
 #[test]
 fn whatever_scripts_say_the_outcome_and_what_they_read_are_those_of_one_after_the_other() {
-    let lives = if cfg!(debug_assertions) { 300 } else { 1_000 };
-    for seed in 0..lives {
+    live(seeds(300), |seed| {
         let scripts = 2 + usize::try_from(seed % 5).unwrap();
         let (ahead, alone) = (life(seed, scripts, EDITS, false), life(seed, 1, EDITS, false));
         assert_eq!(ahead.outcome, alone.outcome, "seed {seed}, {scripts} at once");
@@ -547,5 +546,5 @@ fn whatever_scripts_say_the_outcome_and_what_they_read_are_those_of_one_after_th
         let later: BTreeSet<String> = if unknown.is_empty() { BTreeSet::new() } else { later.collect() };
         let never: Vec<_> = unknown.into_iter().filter(|read| !later.contains(*read)).collect();
         assert!(never.is_empty(), "seed {seed}, {scripts} at once: no script reads {never:#?}");
-    }
+    });
 }
