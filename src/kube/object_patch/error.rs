@@ -1,5 +1,6 @@
 //! Why an operation on an object did not work.
 
+use engine::hook::reconcile::exceeds_quota_alone;
 use engine::{Failure, FailureKind};
 
 use crate::cluster::{ResolveError, failure, is_already_there, is_conflict};
@@ -7,9 +8,12 @@ use crate::cluster::{ResolveError, failure, is_already_there, is_conflict};
 /// What the API server says of an object that has no form of its kind. Its code says that the server failed.
 const OF_FORM: [&str; 2] = ["typed patch object", "failed to convert new object"];
 
-/// What the API server says of a new object while the one whose place it is to take lives: there is no room for both, or a port is
-/// taken. Or a webhook can't be asked without a write.
-const OF_LIVING: [&str; 3] = ["exceeded quota", "already allocated", "does not support dry run"];
+/// What the API server says of a new object while the one whose place it is to take lives: a port is taken. Or a webhook can't be
+/// asked without a write.
+const OF_LIVING: [&str; 2] = ["already allocated", "does not support dry run"];
+
+/// What it says where there is no room for both, and where there is none for the new one alone.
+const OF_QUOTA: &str = "exceeded quota";
 
 /// Why an operation did not work.
 pub(super) enum PatchError {
@@ -54,7 +58,12 @@ impl PatchError {
 
     /// Returns whether a new object is refused only because the one lives whose place it is to take.
     pub(super) fn is_of_living(&self) -> bool {
-        self.says(&OF_LIVING) || matches!(self, Self::Request(error) if is_already_there(error))
+        let Self::Request(error) = self else { return false };
+        let has_no_room_beside_it =
+            |message: &str| message.contains(OF_QUOTA) && !exceeds_quota_alone(message);
+        self.says(&OF_LIVING)
+            || is_already_there(error)
+            || matches!(error, kube::Error::Api(status) if has_no_room_beside_it(&status.message))
     }
 
     fn says(&self, texts: &[&str]) -> bool {
@@ -152,5 +161,7 @@ mod tests {
         }
         let denied = r#"admission webhook "a.b.c" denied the request: no"#;
         assert!(!refusal(403, "Forbidden", denied).is_of_living());
+        let too_large = r#"persistentvolumeclaims "v" is forbidden: exceeded quota: q, requested: requests.storage=2Gi, used: requests.storage=1Gi, limited: requests.storage=1Gi"#;
+        assert!(!refusal(403, "Forbidden", too_large).is_of_living());
     }
 }

@@ -31,7 +31,7 @@ fn switched_off(world: &mut World) -> String {
 
 #[test]
 fn a_hook_that_keeps_a_module_from_being_removed_keeps_main_waiting_for_five_minutes() {
-    let worlds = [
+    let worlds = vec![
         ("hangs", World::new(&pair()).settled().takes("web/bye.sh", 600_000)),
         ("fails", World::new(&pair()).settled().fails("web/bye.sh", 100)),
         ("fails slowly", World::new(&pair()).settled().takes("web/bye.sh", 2_000).fails("web/bye.sh", 60)),

@@ -4,6 +4,7 @@ mod binding;
 mod context;
 mod dropped;
 mod ownership;
+mod quota;
 mod result;
 
 pub use self::binding::{
@@ -14,6 +15,7 @@ pub use self::context::{Reconciliation, ShownKind};
 pub use self::dropped::dropped_fields;
 pub use self::ownership::{ANOTHER_NAME, is_child_of_same};
 pub(crate) use self::ownership::{CHILD_LABEL, MADE_BY, OWNED_BY};
+pub use self::quota::exceeds_quota_alone;
 pub use self::result::{
     Condition, MAX_BYTES, MAX_CHILDREN, MAX_CONDITIONS, ReconcileResult, ResultError, parse,
 };
