@@ -274,9 +274,21 @@ fn every_ignored_test_is_run_by_the_nightly_step() {
         let path = path.strip_prefix(root()).unwrap();
         let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
         let command = match parts.as_slice() {
-            ["tests", target, ..] => format!("cargo test --test {target} -- --ignored"),
-            ["crates", package, "tests", target, ..] => {
+            ["tests", target, ..] => format!("--test {target} -- --ignored"),
+            ["crates", package, "tests", target, ..]
+                if root()
+                    .join("crates")
+                    .join(package)
+                    .join("tests")
+                    .join(target)
+                    .join("main.rs")
+                    .exists() =>
+            {
                 format!("cargo test -p {package} --test {target} -- --ignored")
+            }
+            // Other folders are modules of the one binary.
+            ["crates", package, "tests", module, ..] => {
+                format!("cargo test -p {package} --test it {module}:: -- --ignored")
             }
             _ => panic!("{}: no step of .ci/run runs ignored tests there", path.display()),
         };

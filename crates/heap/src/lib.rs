@@ -64,6 +64,9 @@ unsafe impl GlobalAlloc for Heap {
 mod tests {
     use super::*;
 
+    #[global_allocator]
+    static HEAP: Heap = Heap;
+
     #[test]
     fn each_thread_counts_what_it_holds_itself() {
         let before = held_by_thread();

@@ -237,5 +237,10 @@ impl std::fmt::Debug for Filter {
     }
 }
 
+/// Limits of memory count only on this heap.
+#[cfg(test)]
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;
+
 #[cfg(test)]
 mod tests;
