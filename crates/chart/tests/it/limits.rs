@@ -2,17 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
-
 use chart::environment::FixedEnvironment;
-use chart::load::{Tree, from_directory};
-use chart::object::{Capabilities, KubeVersion};
-use chart::render::{Release, Request};
-use chart::render_cache::{Cache, render};
 use chart::template::{ExecError, Limits, Renderer, TemplateSet, parse};
 use chart::value::{Map, Value};
-use chart::warnings::Warnings;
 use golang::fmt::{PrintError, sprint};
+
+use crate::in_memory::rendered;
 
 /// A thread of a test has 2 MiB of stack, of which a render may use half.
 const SMALL: Limits = Limits {
@@ -92,22 +87,7 @@ fn a_file_and_a_chart_render_to_no_more_than_they_may() {
             ("templates/a.yaml", "# {{ repeat 600 \"x\" }}"),
             ("templates/b.yaml", "# {{ repeat 600 \"x\" }}"),
         ];
-        let tree: Tree =
-            files.iter().map(|(path, text)| ((*path).to_owned(), Arc::from(text.as_bytes()))).collect();
-        let chart = from_directory(&tree, &mut Warnings::default()).unwrap();
-        let release = Release { name: "r".into(), namespace: "n".into(), revision: 1, is_upgrade: false };
-        let capabilities = Capabilities::without_cluster(KubeVersion::default());
-        let request = Request {
-            values: &serde_json::Map::new(),
-            release: &release,
-            capabilities: &capabilities,
-            limits,
-            validate: true,
-        };
-        let mut environment = FixedEnvironment::default();
-        let rendered =
-            render(&chart, &request, &mut Cache::default(), &mut environment, &mut Warnings::default());
-        rendered.map(|_| ()).map_err(|error| error.to_string())
+        rendered(&files, limits).map(|_| ()).map_err(|error| error.to_string())
     };
     let limits = Limits { stack: 1 << 20, file: 1_000, text: 2_000, ..Limits::default() };
     assert_eq!(render(limits), Ok(()));

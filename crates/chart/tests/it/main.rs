@@ -8,6 +8,7 @@ mod fmt;
 mod functions;
 #[path = "../golden/mod.rs"]
 mod golden;
+mod in_memory;
 mod language;
 mod limits;
 mod manifest_heads;

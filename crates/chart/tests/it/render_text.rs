@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use chart::environment::FixedEnvironment;
-use chart::load::{Tree, from_directory};
 use chart::object::{Capabilities, KubeVersion};
 use chart::render::{Release, Request, render_text};
 use chart::template::Limits;
 use chart::warnings::Warnings;
 use serde_json::json;
+
+use crate::in_memory::chart;
 
 /// Renders a text with a chart that has values, a named template, a file, a subchart, and a template that fails.
 fn rendered(text: &str) -> Result<String, String> {
@@ -23,9 +24,7 @@ fn rendered(text: &str) -> Result<String, String> {
         ("charts/sub/Chart.yaml", "{apiVersion: v2, name: sub, version: 0.1.0}"),
         ("charts/sub/values.yaml", "{kind: inner}"),
     ];
-    let tree: Tree =
-        files.iter().map(|(path, text)| ((*path).to_owned(), Arc::from(text.as_bytes()))).collect();
-    let chart = from_directory(&tree, &mut Warnings::default()).unwrap();
+    let chart = chart(&files);
     let release = Release { name: "r".into(), namespace: "n".into(), revision: 3, is_upgrade: true };
     let capabilities = Capabilities::without_cluster(KubeVersion::default());
     let values = json!({"size": 2});

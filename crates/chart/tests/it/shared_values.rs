@@ -2,33 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
-
-use chart::environment::FixedEnvironment;
-use chart::load::{Tree, from_directory};
-use chart::object::{Capabilities, KubeVersion};
-use chart::render::{Release, Request};
-use chart::render_cache::{Cache, render};
 use chart::template::Limits;
-use chart::warnings::Warnings;
+
+use crate::in_memory;
 
 /// Renders a chart of these files; returns its documents by file.
 fn rendered(files: &[(&str, &str)]) -> Vec<(String, String)> {
-    let tree: Tree =
-        files.iter().map(|(path, text)| ((*path).to_owned(), Arc::from(text.as_bytes()))).collect();
-    let chart = from_directory(&tree, &mut Warnings::default()).unwrap();
-    let release = Release { name: "r".into(), namespace: "n".into(), revision: 1, is_upgrade: false };
-    let capabilities = Capabilities::without_cluster(KubeVersion::default());
-    let request = Request {
-        values: &serde_json::Map::new(),
-        release: &release,
-        capabilities: &capabilities,
-        limits: Limits { stack: 1 << 20, ..Limits::default() },
-        validate: true,
-    };
-    let mut environment = FixedEnvironment::default();
-    let rendered =
-        render(&chart, &request, &mut Cache::default(), &mut environment, &mut Warnings::default()).unwrap();
+    let rendered = in_memory::rendered(files, Limits { stack: 1 << 20, ..Limits::default() }).unwrap();
     rendered.manifests.into_iter().map(|one| (one.path, one.content.to_string())).collect()
 }
 
