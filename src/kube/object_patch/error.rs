@@ -8,12 +8,9 @@ use crate::cluster::{ResolveError, failure, is_already_there, is_conflict};
 /// What the API server says of an object that has no form of its kind. Its code says that the server failed.
 const OF_FORM: [&str; 2] = ["typed patch object", "failed to convert new object"];
 
-/// What the API server says of a new object while the one whose place it is to take lives: a port is taken. Or a webhook can't be
-/// asked without a write.
-const OF_LIVING: [&str; 2] = ["already allocated", "does not support dry run"];
-
-/// What it says where there is no room for both, and where there is none for the new one alone.
-const OF_QUOTA: &str = "exceeded quota";
+/// What the API server says of a new object while the one whose place it is to take lives: there is no room for both, or a port is
+/// taken. Or a webhook can't be asked without a write.
+const OF_LIVING: [&str; 3] = ["exceeded quota", "already allocated", "does not support dry run"];
 
 /// Why an operation did not work.
 pub(super) enum PatchError {
@@ -59,11 +56,8 @@ impl PatchError {
     /// Returns whether a new object is refused only because the one lives whose place it is to take.
     pub(super) fn is_of_living(&self) -> bool {
         let Self::Request(error) = self else { return false };
-        let has_no_room_beside_it =
-            |message: &str| message.contains(OF_QUOTA) && !exceeds_quota_alone(message);
-        self.says(&OF_LIVING)
-            || is_already_there(error)
-            || matches!(error, kube::Error::Api(status) if has_no_room_beside_it(&status.message))
+        let is_too_large = matches!(error, kube::Error::Api(status) if exceeds_quota_alone(&status.message));
+        is_already_there(error) || (self.says(&OF_LIVING) && !is_too_large)
     }
 
     fn says(&self, texts: &[&str]) -> bool {
