@@ -35,7 +35,10 @@ const MOST_TOKENS: usize = 10_000;
 impl Filter {
     /// Compiles a filter.
     pub fn compile(text: &str) -> Result<Self, JqError> {
-        Self::on_own_stack(|| Self::read(text, &[], jaq_core::funs::<Runtime>(), ""))
+        // Who asks for it may have a small stack, and the tree may be deep.
+        let read = || Self::read(text, &[], jaq_core::funs::<Runtime>(), "");
+        let none = || Err(JqError::Limit("no thread can be started to read the jq filter".to_owned()));
+        threads::on_large_stack(read).unwrap_or_else(none)
     }
 
     /// Compiles a filter that can read inputs and sees variables with these names, written with their `$`.
@@ -44,12 +47,6 @@ impl Filter {
     pub(super) fn of_program(text: &str, names: &[&str]) -> Result<Self, JqError> {
         let functions = jaq_core::funs::<Runtime>().chain(inputs::functions());
         Self::read(text, names, functions, PROGRAM_PRELUDE)
-    }
-
-    /// Reads a filter where there is room for the deepest tree: who asks for it may have a small stack.
-    fn on_own_stack(read: impl Fn() -> Result<Self, JqError> + Sync) -> Result<Self, JqError> {
-        let none = || Err(JqError::Limit("no thread can be started to read the jq filter".to_owned()));
-        threads::on_large_stack(read).unwrap_or_else(none)
     }
 
     fn read(
