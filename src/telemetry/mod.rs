@@ -217,7 +217,7 @@ impl Telemetry {
             Notice::ScriptsAskedAgain { scripts } => {
                 tracing::info!("{scripts} enabled scripts ran again, as hooks had changed what they read");
             }
-            // Namespaces come and go.
+            // Such queues come and go: each would leave a series.
             Notice::QueueChanged { queue, length: 0 } if queue.is_temporary() => {
                 self.metrics.queue_length.remove(&[queue.as_str()]);
             }

@@ -509,7 +509,6 @@ impl Queues {
         for queue in std::mem::take(&mut self.changed) {
             let length = self.by_name.get(&queue).map_or(0, Queue::len);
             if length == 0 && queue.is_temporary() {
-                // Namespaces come and go.
                 self.by_name.remove(&queue);
                 if self.reported.remove(&queue).is_some() {
                     cx.notify(Notice::QueueChanged { queue, length });

@@ -83,12 +83,10 @@ impl Sources {
         // One that is another configuration's by now, or being removed, waits until that is in force.
         let is_over = |name: &ModuleName| !lower.configuration.is_unreleased(name);
         let mut over: BTreeSet<ModuleName> = self.first_releases.due.extract_if(.., is_over).collect();
-        if !self.first_releases.held_back.is_empty() {
-            let held_back = std::mem::take(&mut self.first_releases.held_back);
-            let (leaving, others): (BTreeSet<_>, BTreeSet<_>) =
-                held_back.into_iter().partition(|name| self.is_leaving(modules, name));
-            self.first_releases.held_back = leaving;
-            over.extend(others);
+        for name in std::mem::take(&mut self.first_releases.held_back) {
+            if !self.holds_back(modules, &name) {
+                over.insert(name);
+            }
         }
         if !over.is_empty() {
             let is_its = |name: Option<&ModuleName>| name.is_some_and(|name| over.contains(name));
