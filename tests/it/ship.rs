@@ -276,13 +276,7 @@ fn every_ignored_test_is_run_by_the_nightly_step() {
         let command = match parts.as_slice() {
             ["tests", target, ..] => format!("--test {target} -- --ignored"),
             ["crates", package, "tests", target, ..]
-                if root()
-                    .join("crates")
-                    .join(package)
-                    .join("tests")
-                    .join(target)
-                    .join("main.rs")
-                    .exists() =>
+                if root().join(format!("crates/{package}/tests/{target}/main.rs")).exists() =>
             {
                 format!("cargo test -p {package} --test {target} -- --ignored")
             }

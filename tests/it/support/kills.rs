@@ -121,12 +121,12 @@ impl Moment {
     /// A kill before a write leaves the cluster as it was after the write before. So every second write is enough for each of the
     /// two moments: together they leave every state that there is. A read changes nothing. With `EVERY_KILL` each request is hit.
     fn number(self, turn: usize) -> usize {
-        let step = match self {
-            _ if Environment::of_process().text("EVERY_KILL").is_some() => 1,
+        let sample = match self {
             Self::Before | Self::After => 2,
             Self::Reading => 4,
         };
-        1 + turn * step
+        let is_every_one = Environment::of_process().text("EVERY_KILL").is_some();
+        1 + turn * if is_every_one { 1 } else { sample }
     }
 }
 
