@@ -14,6 +14,7 @@ pub(crate) mod in_process;
 #[expect(dead_code, reason = "git is asked in tests of this repository only")]
 #[path = "../../../crates/source/tests/git/packs.rs"]
 pub(crate) mod packs;
+#[expect(dead_code, reason = "no look of these tests takes long itself")]
 #[path = "../../it/support/pause.rs"]
 pub(crate) mod pause;
 #[expect(dead_code, reason = "the operator runs in this process here")]
