@@ -11,8 +11,11 @@ use super::cancellation::Cancellation;
 use super::error::ReleaseError;
 use super::object::{Object, of_hook};
 use crate::cluster::request::{RequestError, Requests};
-use crate::cluster::watch::{Unfulfilled, wait_for};
+use crate::cluster::watch::{Patience, Unfulfilled, wait_for};
 use crate::cluster::{Discovery, Resource};
+
+/// How long the object of a hook that was deleted may be missing: whoever replaces it deletes it and makes another.
+const MISSING: Duration = Duration::from_secs(5);
 
 /// Runs the hooks of one release.
 pub(super) struct ChartHooks<'a> {
@@ -56,6 +59,8 @@ enum Unmet {
     /// The time is over; the text says why the object could not be seen, or is empty.
     Late(String),
     Broken(String),
+    /// The object was deleted.
+    Gone,
 }
 
 impl ChartHooks<'_> {
@@ -165,6 +170,7 @@ impl ChartHooks<'_> {
             waited.map_err(|unmet| match unmet {
                 Unmet::Cancelled => ReleaseError::Cancelled,
                 Unmet::Broken(problem) => failed(format!("{name}{problem}")),
+                Unmet::Gone => failed(format!("{} {} was deleted", object.kind, object.name)),
                 Unmet::Late(unseen) => failed(format!(
                     "{} {} is not done after {} s{unseen}",
                     object.kind,
@@ -206,14 +212,15 @@ impl ChartHooks<'_> {
             .map_err(|source| ReleaseError::of_kind(&object.path, &object.kind, &object.name, source))
     }
 
-    /// Waits until `condition` holds for the living object, `None` if there is none.
+    /// Waits until `condition` holds for the living object, `None` if there is none, which ends the wait after `absent`.
     async fn wait_for(
         &self,
-        collection: &str,
-        name: &str,
+        (collection, name): (&str, &str),
+        absent: Option<Duration>,
         condition: impl Fn(Option<&Value>) -> bool,
     ) -> Result<Option<Value>, Unmet> {
-        let waiting = wait_for(self.requests, (collection, name), self.timeout, condition);
+        let patience = Patience { whole: self.timeout, absent };
+        let waiting = wait_for(self.requests, (collection, name), patience, condition);
         let waited = tokio::select! {
             biased;
             waited = waiting => waited,
@@ -225,10 +232,11 @@ impl ChartHooks<'_> {
             Unfulfilled::Refused(error) => {
                 Unmet::Broken(format!("failed to probe for whether the condition is fulfilled yet: {error}"))
             }
+            Unfulfilled::Gone => Unmet::Gone,
         })
     }
 
-    /// Waits until the object is done or deleted; returns what it failed by.
+    /// Waits until the object is done or deleted, and nothing took its place; returns what it failed by.
     async fn wait(
         &self,
         event: HookEvent,
@@ -236,16 +244,16 @@ impl ChartHooks<'_> {
         end: impl End,
     ) -> Result<(), Unmet> {
         // A test that somebody deletes is over. Others may be replaced: a release waits for what they do.
-        let is_over = event == HookEvent::Test;
-        let done = |found: Option<&Value>| found.map_or(is_over, |found| end.of(found).is_some());
+        let absent = if event == HookEvent::Test { Duration::ZERO } else { MISSING };
+        let done = |found: Option<&Value>| found.is_some_and(|found| end.of(found).is_some());
         let (place, name) = (self.namespace_of(object), &object.name);
         let what = format!("{} {place}/{name} ({} hook of its chart) to end", object.kind, event.name());
         self.cancellation.waits_for(Some(what)).await;
-        let found = self.wait_for(&resource.path(Some(place)), name, done).await;
+        let found = self.wait_for((&resource.path(Some(place)), name), Some(absent), done).await;
         self.cancellation.waits_for(None).await;
         let found = found?;
-        let verdict = found.as_ref().and_then(|found| end.of(found));
-        verdict.unwrap_or_else(|| Err(format!("{} {name} was deleted", object.kind))).map_err(Unmet::Broken)
+        let verdict = found.as_ref().and_then(|found| end.of(found)).ok_or(Unmet::Gone)?;
+        verdict.map_err(Unmet::Broken)
     }
 
     /// Deletes the objects that earlier runs of a hook have left, and waits until they are gone.
@@ -255,7 +263,7 @@ impl ChartHooks<'_> {
             let path = resource.object_path(namespace, &object.name);
             if self.requests.delete(&path).await? && self.requests.get(&path).await?.is_some() {
                 let gone = |found: Option<&Value>| found.is_none();
-                let waited = self.wait_for(&resource.path(namespace), &object.name, gone).await;
+                let waited = self.wait_for((&resource.path(namespace), &object.name), None, gone).await;
                 self.told(hook, waited)?;
             }
         }
@@ -271,7 +279,7 @@ impl ChartHooks<'_> {
                 && !self.cancellation.is_requested()
                 && is_there(self.requests.get(&one.path).await?.as_ref())
             {
-                let waited = self.wait_for(&one.collection, &one.name, |found| !is_there(found)).await;
+                let waited = self.wait_for((&one.collection, &one.name), None, |found| !is_there(found)).await;
                 if !matches!(waited, Err(Unmet::Cancelled)) {
                     self.told(hook, waited)?;
                 }
@@ -283,7 +291,7 @@ impl ChartHooks<'_> {
     /// Returns why an object that was deleted is still there.
     fn told(&self, hook: &Hook, waited: Result<Option<Value>, Unmet>) -> Result<(), ReleaseError> {
         let problem = match waited {
-            Ok(_) => return Ok(()),
+            Ok(_) | Err(Unmet::Gone) => return Ok(()),
             Err(Unmet::Cancelled) => return Err(ReleaseError::Cancelled),
             Err(Unmet::Broken(problem)) => problem,
             Err(Unmet::Late(unseen)) => {

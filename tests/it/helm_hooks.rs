@@ -12,6 +12,7 @@ use kube::Client;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::support::pause::pause;
 use crate::support::release::{EXTRA, MAP, NAMESPACE, ReleaseFixture, end_jobs, says};
@@ -94,6 +95,25 @@ async fn slip_22_of_a_hook_whose_object_was_replaced_meanwhile_the_new_one_stays
         () = replaced => unreachable!(),
     };
     assert_eq!(action, ReleaseAction::Installed);
+    assert!(job_is_there(&world, "prepare").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_whose_object_somebody_deletes_has_failed_and_is_run_again() {
+    let hook = job("prepare", 1, "before-hook-creation");
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/hook.yaml", &hook)]);
+    let deleted = async {
+        made(Client::new(world.server.service(), NAMESPACE), "prepare").await;
+        world.delete(&format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/prepare")).await;
+    };
+    let helm = world.helm();
+    let begun = Instant::now();
+    let (outcome, ()) = tokio::join!(world.upgrade(&helm, json!({"k": "one"})), deleted);
+    says(&outcome.unwrap_err(), &["pre-install hook Job prepare failed: Job prepare was deleted"]);
+    assert!(begun.elapsed() < Duration::from_secs(10), "it was waited for");
+    let ending = tokio::spawn(end_jobs(Client::new(world.server.service(), NAMESPACE), None));
+    world.upgraded(&helm).await;
+    ending.abort();
     assert!(job_is_there(&world, "prepare").await);
 }
 

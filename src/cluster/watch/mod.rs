@@ -19,4 +19,4 @@ pub(crate) use list_watch::Update;
 pub(crate) use reflector::Reflector;
 pub(crate) use reports::WatchReport;
 pub use reports::WatchReports;
-pub(crate) use wait::{Unfulfilled, wait_for};
+pub(crate) use wait::{Patience, Unfulfilled, wait_for};

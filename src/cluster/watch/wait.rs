@@ -18,6 +18,17 @@ pub(crate) enum Unfulfilled {
     Late(Option<WatchError>),
     /// The object can't be seen, and trying again would not help.
     Refused(WatchError),
+    /// The object is gone, and none of its name came in its place.
+    Gone,
+}
+
+/// How long a state is waited for.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    /// In all.
+    pub(crate) whole: Duration,
+    /// While no object of that name is there, if that is no reason to wait on.
+    pub(crate) absent: Option<Duration>,
 }
 
 /// Waits until `condition` holds for the object with this name in the collection at `path`, and returns the object.
@@ -27,20 +38,23 @@ pub(crate) enum Unfulfilled {
 ///
 /// # Errors
 ///
-/// When that takes longer than `patience`, or when the operator may not see such objects.
+/// When `patience` ends, or when the operator may not see such objects.
 pub(crate) async fn wait_for(
     requests: &Requests,
     (path, name): (&str, &str),
-    patience: Duration,
+    patience: Patience,
     condition: impl Fn(Option<&Value>) -> bool,
 ) -> Result<Option<Value>, Unfulfilled> {
-    let end = Instant::now() + patience;
+    let end = Instant::now() + patience.whole;
+    // When an object that is not there is gone for good.
+    let mut gone: Option<Instant> = None;
     let collection = Collection::new(path).with_fields(&format!("metadata.name={name}"));
     let mut list_watch = ListWatch::new(requests.clone(), collection, None);
     let mut failure = None;
     loop {
-        let Ok(update) = tokio::time::timeout_at(end, list_watch.next()).await else {
-            return Err(Unfulfilled::Late(failure));
+        let next = gone.map_or(end, |gone| gone.min(end));
+        let Ok(update) = tokio::time::timeout_at(next, list_watch.next()).await else {
+            return Err(if gone == Some(next) { Unfulfilled::Gone } else { Unfulfilled::Late(failure) });
         };
         let object = match update {
             Update::Listed(objects) => objects.into_iter().next(),
@@ -50,6 +64,8 @@ pub(crate) async fn wait_for(
                 return Err(Unfulfilled::Refused(error));
             }
             Update::Failed(error) => {
+                // Whether it is there is not known.
+                gone = None;
                 failure = Some(error);
                 continue;
             }
@@ -59,5 +75,9 @@ pub(crate) async fn wait_for(
         if condition(object.as_ref()) {
             return Ok(object);
         }
+        gone = match (object, patience.absent) {
+            (None, Some(absent)) => gone.or_else(|| Some(Instant::now() + absent)),
+            (Some(_), _) | (None, None) => None,
+        };
     }
 }
