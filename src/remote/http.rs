@@ -425,7 +425,7 @@ impl HttpClient {
         if location.is_empty() {
             return Err(wrong("it names none".to_owned()));
         }
-        url.join(location, self.protocols).map_err(|error| wrong(error.to_string()))
+        url.redirected(location, self.protocols).map_err(|error| wrong(error.to_string()))
     }
 }
 

@@ -148,6 +148,8 @@ async fn what_is_no_index_is_told_in_one_plain_line() {
         ),
         (redirect("https://169.254.169.254/latest"), "169.254.169.254, which is a link-local".to_owned()),
         (redirect("/index.yaml"), "sends on more than 5 times".to_owned()),
+        (redirect("../a/./../index.yaml"), "sends on more than 5 times".to_owned()),
+        (redirect("../%2e%2e/index.yaml"), "sends on to a URL that can't be used".to_owned()),
         (Reply::Status(302, Vec::new()), "it names none".to_owned()),
     ] {
         repository.put("/index.yaml", reply);

@@ -220,6 +220,19 @@ impl HttpUrl {
         self.beside(reference)
     }
 
+    /// Returns the URL that a redirect names, as [`Self::join`] does. Its path may have `.` and `..`, which are resolved as
+    /// RFC 3986 says (5.2.4): they never lead above the root of the server. Escaped ones are refused.
+    pub fn redirected(&self, location: &str, protocols: Protocols) -> Result<Self, UrlError> {
+        let (before_query, query) = split_query(location);
+        let has_server = before_query.split('/').next().is_some_and(|first| first.contains(':'))
+            || before_query.starts_with("//");
+        if has_server || !before_query.split('/').any(|part| matches!(part, "." | "..")) {
+            return self.join(location, protocols);
+        }
+        let path = without_dots(&self.path_of(before_query));
+        self.join(&query.map_or_else(|| path.clone(), |query| format!("{path}?{query}")), protocols)
+    }
+
     fn join_absolute(&self, text: &str, protocols: Protocols) -> Result<Self, UrlError> {
         // An index on http may name https and, while developing, http.
         let all = Protocols { has_http: true };
@@ -245,15 +258,19 @@ impl HttpUrl {
         if !has_whole_escapes(reference) {
             return Err(UrlError::Escape);
         }
-        let path = if path.starts_with('/') {
-            path.to_owned()
-        } else {
-            let directory = self.path.rfind('/').and_then(|slash| self.path.get(..=slash)).unwrap_or("/");
-            format!("{directory}{}", path.strip_prefix("./").unwrap_or(path))
-        };
+        let path = self.path_of(path.strip_prefix("./").unwrap_or(path));
         check_path(&path)?;
         let url = Self { path, query: query.map(str::to_owned), ..self.clone() };
         if url.to_string().len() > MAX_URL_BYTES { Err(UrlError::Long) } else { Ok(url) }
+    }
+
+    /// Returns a path on the same server, which is relative to the directory of this file or begins at the root.
+    fn path_of(&self, path: &str) -> String {
+        if path.starts_with('/') {
+            return path.to_owned();
+        }
+        let directory = self.path.rfind('/').and_then(|slash| self.path.get(..=slash)).unwrap_or("/");
+        format!("{directory}{path}")
     }
 
     /// Returns the URL of what lies below this one, with a query of its own.
@@ -290,6 +307,22 @@ impl fmt::Display for HttpUrl {
             None => Ok(()),
         }
     }
+}
+
+/// Returns a path from the root on without `.` and `..`. One that ends with them is a directory.
+fn without_dots(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/').skip(1) {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    if path.ends_with("/.") || path.ends_with("/..") {
+        parts.push("");
+    }
+    format!("/{}", parts.join("/"))
 }
 
 /// Splits a query off, without its question mark.

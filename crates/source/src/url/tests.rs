@@ -211,3 +211,32 @@ fn an_index_says_where_its_bundle_lies() {
         assert_eq!(bundle(index, &format!("version: 1, urls: ['{url}']")), format!("! {error}"), "{url}");
     }
 }
+
+#[test]
+fn a_redirect_with_dots_leads_where_the_joined_path_does_and_never_off_the_server() {
+    let from = HttpUrl::parse("https://a:b@h/x/y/index.yaml", Protocols::default()).unwrap();
+    for (location, expected) in [
+        ("../z/i.yaml?a=../b", Ok("https://h/x/z/i.yaml?a=../b")),
+        ("./i", Ok("https://h/x/y/i")),
+        ("../../../../i", Ok("https://h/i")),
+        ("/a/../i", Ok("https://h/i")),
+        ("/a/..", Ok("https://h/")),
+        ("a/.", Ok("https://h/x/y/a/")),
+        ("..", Ok("https://h/x/")),
+        ("i", Ok("https://h/x/y/i")),
+        ("..//other/i", Ok("https://h/x//other/i")),
+        ("..//../i", Ok("https://h/x/i")),
+        ("../%2e%2e/i", Err(UrlError::Dots)),
+        ("../..%2fi", Err(UrlError::Dots)),
+        ("../%zz", Err(UrlError::Escape)),
+        ("../i\n", Err(UrlError::Character(5))),
+    ] {
+        let url = from.redirected(location, Protocols::default());
+        assert_eq!(
+            url.as_ref().map(ToString::to_string),
+            expected.as_ref().map(|text| (*text).to_owned()),
+            "{location}"
+        );
+        assert!(url.is_err() || url.is_ok_and(|url| url.is_same_server(&from)), "{location}");
+    }
+}
