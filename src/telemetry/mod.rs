@@ -648,7 +648,7 @@ mod tests {
         let telemetry = Telemetry::new("p_").unwrap();
         let modules = [("web".into(), false), ("web2".into(), true)];
         telemetry.take(Notice::ModulesDiscovered { modules: modules.into() });
-        let queues = ["main", "namespace_queue_a"].map(QueueName::from);
+        let queues = [QueueName::main(), QueueName::of_namespace("a"), "namespace_queue_b".into()];
         for (queue, length) in queues.iter().flat_map(|queue| [(queue, 1), (queue, 0)]) {
             telemetry.take(Notice::QueueChanged { queue: queue.clone(), length });
         }
@@ -656,6 +656,7 @@ mod tests {
         let text = scraped(&telemetry);
         assert!(text.contains(r#"module="web2""#) && !text.contains(r#"module="web""#), "{text}");
         assert!(text.contains(r#"queue="main""#) && !text.contains("namespace_queue_a"), "{text}");
+        assert!(text.contains(r#"queue="namespace_queue_b""#), "a hook has it: {text}");
     }
 
     #[test]

@@ -613,7 +613,7 @@ impl Engine {
             return None;
         }
         let wanted = module::queue_of(&self.configuration, &task.kind);
-        (wanted != *queue && queue.home().is_none_or(|home| home != wanted)).then_some(wanted)
+        (wanted != *queue && queue.home() != Some(&wanted)).then_some(wanted)
     }
 
     /// Returns the queue in which an earlier task of the module goes on that gave way to the others: this one follows it.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 macro_rules! name {
     ($(#[$doc:meta])* $type:ident) => {
@@ -86,10 +86,6 @@ name! {
     HookName
 }
 name! {
-    /// The name of a queue: `main` or what a binding asked for.
-    QueueName
-}
-name! {
     /// The name of a Helm release.
     ReleaseName
 }
@@ -126,19 +122,64 @@ id! {
     ReviewId, "r"
 }
 
-/// How the names of the queues begin that modules of one order number run in.
-const PARALLEL: &str = "parallel_queue_";
+/// The name of a queue, with what it is for.
+///
+/// A hook may give its queue any name. One that looks like that of a queue of the operator is a queue of hooks all the same,
+/// and another one than that.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct QueueName {
+    text: Arc<str>,
+    kind: QueueKind,
+}
 
-/// How the names of the queues begin that modules of configurations of one namespace run in.
-const NAMESPACE: &str = "namespace_queue_";
+/// What a queue is for.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+enum QueueKind {
+    /// Converges, modules, and hooks that ask for no other queue.
+    Main,
+    /// Hooks that ask for it. Keyed work is shown under such a name, too.
+    Named,
+    /// Modules that configurations of one namespace brought.
+    OfNamespace,
+    /// One module that gave way to the others of this queue.
+    Own(Arc<QueueName>),
+    /// Modules of one order number.
+    Parallel,
+}
 
-/// How the names of the queues begin that modules have which gave way in `main`.
-const OWN_OF_MAIN: &str = "main_queue_";
+/// The text of the queue that converges run in.
+const MAIN: &str = "main";
+
+impl From<&str> for QueueName {
+    /// Returns the name of the queue that a binding asks for.
+    fn from(name: &str) -> Self {
+        let kind = if name == MAIN { QueueKind::Main } else { QueueKind::Named };
+        Self { text: name.into(), kind }
+    }
+}
+
+impl From<String> for QueueName {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl fmt::Display for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl Serialize for QueueName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
 
 impl QueueName {
     /// Returns the name of the queue that converges run in.
     pub fn main() -> Self {
-        Self::from("main")
+        Self { text: MAIN.into(), kind: QueueKind::Main }
     }
 
     /// Returns the name under which work on module sources is shown. Its tasks do not wait for each other.
@@ -151,48 +192,46 @@ impl QueueName {
         Self::from(format!("chart-{number}"))
     }
 
-    /// Returns whether this is the queue that converges run in.
-    pub fn is_main(&self) -> bool {
-        self.as_str() == "main"
-    }
-
     /// Returns the name of one of the queues that modules of one order number run in at a time.
     pub(crate) fn parallel(number: usize) -> Self {
-        Self::from(format!("{PARALLEL}{number}"))
-    }
-
-    /// Returns whether this is a queue that modules of one order number run in at a time.
-    pub fn is_parallel(&self) -> bool {
-        self.as_str().starts_with(PARALLEL)
+        Self { text: format!("parallel_queue_{number}").into(), kind: QueueKind::Parallel }
     }
 
     /// Returns the name of the queue that the modules run in which configurations of a namespace brought.
-    pub(crate) fn of_namespace(namespace: &str) -> Self {
-        Self::from(format!("{NAMESPACE}{namespace}"))
-    }
-
-    /// Returns whether this is a queue that modules run in which configurations of one namespace brought.
-    pub fn is_of_namespace(&self) -> bool {
-        self.as_str().starts_with(NAMESPACE)
+    pub fn of_namespace(namespace: &str) -> Self {
+        Self { text: format!("namespace_queue_{namespace}").into(), kind: QueueKind::OfNamespace }
     }
 
     /// Returns the name of the queue that a module goes on in when it gives way to the others of this one.
     pub(crate) fn own(&self, module: &ModuleName) -> Self {
         // The name of a namespace has no slash.
-        if self.is_main() {
-            Self::from(format!("{OWN_OF_MAIN}{module}"))
-        } else {
-            Self::from(format!("{self}/{module}"))
-        }
+        let between = if self.is_main() { "_queue_" } else { "/" };
+        Self { text: format!("{self}{between}{module}").into(), kind: QueueKind::Own(Arc::new(self.clone())) }
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns whether this is the queue that converges run in.
+    pub fn is_main(&self) -> bool {
+        self.kind == QueueKind::Main
+    }
+
+    /// Returns whether this is a queue that modules of one order number run in at a time.
+    pub fn is_parallel(&self) -> bool {
+        self.kind == QueueKind::Parallel
+    }
+
+    /// Returns whether this is a queue that modules run in which configurations of one namespace brought.
+    pub fn is_of_namespace(&self) -> bool {
+        self.home().unwrap_or(self).kind == QueueKind::OfNamespace
     }
 
     /// Returns the queue to whose others the module of this one gave way; `None` if it is no such queue.
-    pub(crate) fn home(&self) -> Option<Self> {
-        if self.as_str().starts_with(OWN_OF_MAIN) {
-            return Some(Self::main());
-        }
-        let (home, _) = self.as_str().split_once('/').filter(|_| self.is_of_namespace())?;
-        Some(Self::from(home))
+    pub(crate) fn home(&self) -> Option<&Self> {
+        if let QueueKind::Own(home) = &self.kind { Some(home) } else { None }
     }
 
     /// Returns whether the queue is there only while something is in it.
@@ -207,7 +246,7 @@ impl QueueName {
 
     /// Returns whether modules are removed in this queue, and run there if they run alone.
     pub(crate) fn removes_modules(&self) -> bool {
-        self.is_main() || self.is_of_namespace() || self.home().is_some()
+        self.is_main() || self.is_temporary()
     }
 }
 

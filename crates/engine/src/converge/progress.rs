@@ -105,7 +105,7 @@ impl Progress {
 
 /// Returns whether a task is in `main`, or was until it gave way to the others.
 fn is_of_main(queue: &QueueName) -> bool {
-    queue.is_main() || queue.home().is_some_and(|home| home.is_main())
+    queue.is_main() || queue.home().is_some_and(QueueName::is_main)
 }
 
 fn run_module(task: &TaskInfo) -> Option<&ModuleName> {

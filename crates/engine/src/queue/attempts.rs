@@ -241,7 +241,7 @@ impl Queues {
     ) {
         let lacks_kind = failure.kind == FailureKind::MissingKind;
         task.head.last_failure = Some(Arc::new(failure));
-        if let Some(home) = task.head.queue.home().filter(|_| is_guest) {
+        if let Some(home) = task.head.queue.home().filter(|_| is_guest).cloned() {
             // It gives way again as soon as it keeps anybody waiting.
             task.head.queue = home;
         }

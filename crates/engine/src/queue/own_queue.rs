@@ -58,7 +58,7 @@ impl Queues {
         if let Some(home) = name.home() {
             if queue.len() == 0 {
                 // There is room for another one.
-                self.dirty.insert(home);
+                self.dirty.insert(home.clone());
             }
             return;
         }
@@ -83,7 +83,7 @@ impl Queues {
 
     fn count_own(&self, home: &QueueName) -> usize {
         let is_one = |(name, queue): &(&QueueName, &Queue)| {
-            queue.len() > 0 && name.home().is_some_and(|its| its == *home)
+            queue.len() > 0 && name.home() == Some(home)
         };
         self.by_name.iter().filter(is_one).count()
     }

@@ -71,7 +71,7 @@ impl Sources {
             let module = lower.queues.running(*run).and_then(|running| running.task.module());
             let now = module.map(|name| modules.bundle_of(name).cloned());
             let queue = lower.queues.running(*run).map(|running| running.task.head.queue.clone());
-            let home = queue.map(|queue| queue.home().unwrap_or(queue));
+            let home = queue.map(|queue| queue.home().cloned().unwrap_or(queue));
             let guest = module.and_then(|name| lower.configuration.guest_queue(name));
             let is_of_other = home.as_ref().is_some_and(QueueName::is_of_namespace) && guest != home;
             now.is_some() && (is_of_other || now.as_ref() != commit.runs.get(run))

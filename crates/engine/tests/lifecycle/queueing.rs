@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::build::{PODS, changed, config, cron, files, patches, sets};
+use crate::giving_way::wait;
 use crate::world::World;
 
 /// The lines of a trace that say which hook runs, without times and numbers.
@@ -472,4 +473,42 @@ fn tasks_that_are_set_aside_make_no_queue_stuck() {
     let world = World::new(&files).without_kind("Thing").settled();
     let main = &world.view().queues[0];
     assert_eq!((main.tasks.len(), main.head_for()), (2, None));
+}
+
+#[test]
+fn a_queue_that_a_hook_names_like_one_of_the_operator_is_a_queue_of_hooks() {
+    for queue in ["main_queue_b", "namespace_queue_a", "namespace_queue_a/b", "parallel_queue_0"] {
+        let hook = |cron: &str, queue: &str| {
+            format!("schedule: [{{name: tick, crontab: '{cron}', queue: {queue}}}]")
+        };
+        let files = files()
+            .module(10, "a")
+            .hook("a.sh", &hook("* * * * *", queue))
+            .module(20, "b")
+            .hook("b.sh", &hook("* * * * *", queue))
+            .global_hook("c.sh", &hook("5 * * * *", "side"));
+        let settings = Config { max_hooks: 1, module_concurrency: 2, ..Config::default() };
+        let mut world = World::with_config(&files, settings)
+            .settled()
+            .takes("a/a.sh", 600_000)
+            .takes("b/b.sh", 1_000)
+            .takes("global/c.sh", 30_000);
+        world.send_in(0, cron("5 * * * *"));
+        world.send_in(10, cron("* * * * *"));
+        // It waits for a place, as other queues of hooks do.
+        let trace = wait(&mut world, 20_000);
+        assert!(
+            trace.contains("run hook global/c.sh") && !trace.contains("run hook a/a.sh"),
+            "{queue}: {trace}"
+        );
+        // Nobody gives way there.
+        let trace = wait(&mut world, 500_000);
+        assert!(trace.contains("run hook a/a.sh") && !trace.contains("run hook b/b.sh"), "{queue}: {trace}");
+        assert_eq!(world.queue(queue).len(), 2, "{queue}");
+        let trace = wait(&mut world, 200_000);
+        assert!(trace.contains("run hook b/b.sh"), "{queue}: {trace}");
+        // It is there as long as the hooks are.
+        let is_it = |shown: &engine::view::QueueView| shown.name.as_str() == queue && shown.tasks.is_empty();
+        assert!(world.view().queues.iter().any(is_it), "{queue}");
+    }
 }

@@ -142,7 +142,7 @@ pub(super) fn check(spec: &HookSpec, report: &Report, compile: Compile<'_>) {
             let problem = format!("finalizer is invalid: binding '{}' has it for the same kind", other.name);
             note(&path.key("finalizer"), problem);
         }
-        if binding.queue.as_ref().is_some_and(|queue| queue.is_main() || queue.is_parallel()) {
+        if binding.queue.as_ref().is_some_and(QueueName::is_main) {
             note(
                 &path.key("queue"),
                 "queue is invalid: keys have a queue of their own, and can't be in main".to_owned(),
