@@ -705,7 +705,8 @@ impl Engine {
     /// Makes a task wait for `reason`. If it `is_aside`, the others of its queue pass it.
     fn wait(&mut self, mut task: Task, reason: &Reason, is_aside: bool) {
         if is_aside {
-            task.head.begun_at = None;
+            // Nobody waits for it meanwhile.
+            (task.head.begun_at, task.head.holds_since) = (None, task.head.failing_since);
         }
         let module = task.module().cloned();
         if let Some(info) = self.queues.wait(&mut self.cx, task, reason.clone(), is_aside) {

@@ -27,10 +27,13 @@ impl Modules {
     pub(crate) fn advance_delete(
         &mut self,
         lower: &mut Lower<'_>,
-        head: &TaskHead,
+        head: &mut TaskHead,
         delete: &mut ModuleDelete,
     ) -> Next {
         let name = &delete.module;
+        if let Some(module) = self.states.get_mut(name).filter(|module| !module.is_on()) {
+            head.holds_since = Some(*module.removal_since.get_or_insert(lower.cx.now));
+        }
         loop {
             let Some(module) = self.states.get(name).filter(|module| !module.is_on()) else {
                 return Next::Gone;

@@ -449,6 +449,7 @@ impl Modules {
             let Some(module) = self.states.get_mut(name) else { continue };
             let was_on = module.is_on();
             changed |= was_on != decision.enabled;
+            module.removal_since = module.removal_since.filter(|_| !decision.enabled);
             if module.phase == Phase::Orphaned {
                 module.phase = Phase::Disabled;
             }

@@ -46,6 +46,8 @@ pub(crate) struct ModuleState {
     pub(super) first_run_done: bool,
     /// How it is being removed, if it is.
     pub(super) leaving: Option<Leaving>,
+    /// When its removal began or had to wait first, if it is to be removed. A converge that begins anew has another task for it.
+    pub(super) removal_since: Option<Time>,
     /// The content of its last run that succeeded.
     pub(super) ran: Option<u64>,
     /// The hooks whose `onStartup` ran, with the content that ran.
@@ -225,6 +227,7 @@ impl ModuleState {
             never_began: false,
             first_run_done: false,
             leaving: None,
+            removal_since: None,
             ran: None,
             started_hooks: BTreeMap::new(),
             schedules_on: false,
@@ -365,6 +368,7 @@ impl ModuleState {
         self.is_active = false;
         self.first_run_done = false;
         self.leaving = None;
+        self.removal_since = None;
         self.ran = None;
         self.started_hooks.clear();
         self.schedules_on = false;

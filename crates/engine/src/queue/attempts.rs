@@ -133,7 +133,7 @@ impl Queues {
     pub(crate) fn wait(
         &mut self,
         cx: &mut Context,
-        task: Task,
+        mut task: Task,
         reason: Reason,
         is_aside: bool,
     ) -> Option<TaskInfo> {
@@ -149,6 +149,7 @@ impl Queues {
         if is_aside {
             self.set_aside(task, why);
         } else {
+            task.head.holds_since.get_or_insert(cx.now);
             self.put_blocked(task, why);
         }
         needs_help
@@ -276,6 +277,7 @@ impl Queues {
     }
 
     fn note_begun(&self, cx: &mut Context, task: &mut Task) {
+        task.head.holds_since.get_or_insert(cx.now);
         if task.head.begun_at.is_none() {
             task.head.begun_at = Some(cx.now);
             task.head.begun_behind = self.repairs;

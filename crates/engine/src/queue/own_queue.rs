@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use super::{Blocked, Queue, Queues};
+use super::{Queue, Queues};
 use crate::context::Context;
 use crate::name::{ModuleName, QueueName, Scope};
 use crate::notice::Notice;
@@ -40,16 +40,9 @@ impl Queues {
     /// Returns when the first task of a queue gives way to those behind it.
     pub(super) fn gives_way_at(&self, name: &QueueName) -> Option<Time> {
         let queue = self.by_name.get(name)?;
-        let running = queue.running.as_ref();
-        let task = running.map_or(queue.tasks.front(), |its| Some(&its.task).filter(|_| !its.dropped))?;
-        let (patience, head) = (patience(task)?, &task.head);
-        let waits_since = || match &queue.blocked {
-            Some(Blocked::Waiting { reason, since }) => {
-                Some(self.journal.waits_since(head.id, reason).unwrap_or(*since))
-            }
-            Some(Blocked::Backoff { .. }) | None => None,
-        };
-        Some(head.failing_since.or(head.begun_at).or_else(waits_since)? + patience)
+        // Of what is dropped the rest is waited for, too.
+        let task = queue.running.as_ref().map(|running| &running.task).or(queue.tasks.front())?;
+        Some(task.head.holds_since? + patience(task)?)
     }
 
     /// Lets the first task of a queue go on in a queue of its own, if it has kept those behind it waiting for too long.
@@ -82,9 +75,7 @@ impl Queues {
     }
 
     fn count_own(&self, home: &QueueName) -> usize {
-        let is_one = |(name, queue): &(&QueueName, &Queue)| {
-            queue.len() > 0 && name.home() == Some(home)
-        };
+        let is_one = |(name, queue): &(&QueueName, &Queue)| queue.len() > 0 && name.home() == Some(home);
         self.by_name.iter().filter(is_one).count()
     }
 
@@ -92,8 +83,11 @@ impl Queues {
         let own = name.own(module);
         let Some(queue) = self.by_name.get_mut(name) else { return };
         if let Some(mut running) = queue.running.take() {
-            self.counts.remove_unready(&running.task);
-            (running.task.head.queue, running.task.head.generation) = (own.clone(), None);
+            running.task.head.queue = own.clone();
+            if !running.dropped {
+                self.counts.remove_unready(&running.task);
+                running.task.head.generation = None;
+            }
             self.put_running(running);
         } else if let Some(mut task) = queue.tasks.pop_front() {
             queue.blocked = None;

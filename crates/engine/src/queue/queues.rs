@@ -326,7 +326,9 @@ impl Queues {
     /// Makes `running` the head of its queue.
     pub(super) fn put_running(&mut self, running: Running) {
         let name = running.task.head.queue.clone();
-        self.counts.add_unready(&running.task);
+        if !running.dropped {
+            self.counts.add_unready(&running.task);
+        }
         self.runs.insert(running.run, name.clone());
         self.touch(&name);
         self.by_name.entry(name).or_default().running = Some(running);

@@ -51,6 +51,8 @@ pub(crate) struct TaskHead {
     pub(crate) queued_at: Time,
     /// When its current attempt began.
     pub(crate) begun_at: Option<Time>,
+    /// Since when those behind it wait for it: it began for the first time, or had to wait before that.
+    pub(crate) holds_since: Option<Time>,
     /// How often somebody had changed files or the ConfigMap when its last attempt began.
     pub(crate) begun_behind: u64,
     /// When it failed for the first time.
@@ -111,6 +113,7 @@ impl TaskHead {
             generation,
             queued_at: cx.now,
             begun_at: None,
+            holds_since: None,
             begun_behind: 0,
             failing_since: None,
             failures: 0,

@@ -3,7 +3,7 @@
 use engine::hook::WatchEvent;
 use engine::{Command, CommandId, Event, Notice};
 
-use crate::build::{Files, config, files};
+use crate::build::{Files, config, cron, files};
 use crate::world::World;
 
 const OFF: [(&str, &str); 2] = [("webEnabled", "false"), ("other", "x: 1")];
@@ -35,6 +35,7 @@ fn a_hook_that_keeps_a_module_from_being_removed_keeps_main_waiting_for_five_min
         ("hangs", World::new(&pair()).settled().takes("web/bye.sh", 600_000)),
         ("fails", World::new(&pair()).settled().fails("web/bye.sh", 100)),
         ("fails slowly", World::new(&pair()).settled().takes("web/bye.sh", 2_000).fails("web/bye.sh", 60)),
+        ("fails late", World::new(&pair()).settled().takes("web/bye.sh", 240_000).fails("web/bye.sh", 2)),
     ];
     for (case, mut world) in worlds {
         switched_off(&mut world);
@@ -94,4 +95,54 @@ fn a_module_that_is_on_again_ends_what_is_left_of_its_removal_and_runs() {
         world.send_in(0, config(103, &OFF));
         assert!(wait(&mut world, 5_000).contains("uninstall web"), "{concurrency}");
     }
+}
+
+#[test]
+fn a_removal_keeps_main_waiting_for_five_minutes_however_often_the_converge_begins_anew() {
+    for (case, takes, fails) in [("hangs", 800_000, 0), ("fails", 100, 1_000)] {
+        let mut world = World::new(&pair()).settled().takes("web/bye.sh", takes).fails("web/bye.sh", fails);
+        world.send_in(0, config(101, &OFF));
+        for version in 102..104 {
+            let trace = wait(&mut world, 100_000);
+            assert!(!trace.contains("upgrade other"), "{case}: {trace}");
+            let text = format!("x: {version}");
+            world.send_in(0, config(version, &[OFF[0], OFF[1], ("global", &text)]));
+        }
+        let trace = wait(&mut world, 95_000);
+        assert!(!trace.contains("upgrade other"), "{case}: {trace}");
+        let trace = wait(&mut world, 20_000);
+        assert!(trace.contains("upgrade other") && !trace.contains("uninstall web"), "{case}: {trace}");
+        assert!(world.queue("main").is_empty() && !world.queue("main_queue_web").is_empty(), "{case}");
+        // What was begun first is not wanted any more, and the removal is not forgotten.
+        wait(&mut world, 2 * HOUR);
+        assert!(!world.deployed.contains_key("web"), "{case}");
+    }
+}
+
+#[test]
+fn a_removal_that_begins_after_its_module_was_on_again_keeps_main_waiting_for_five_minutes_again() {
+    let mut world = World::new(&pair()).settled().takes("web/bye.sh", HOUR);
+    switched_off(&mut world);
+    world.send_in(0, config(102, &[]));
+    world.take("web/bye.sh", 10);
+    wait(&mut world, 2 * HOUR);
+    world.take("web/bye.sh", HOUR);
+    world.send_in(0, config(103, &[OFF[0], ("other", "x: 2")]));
+    let trace = wait(&mut world, 299_000);
+    assert!(!trace.contains("upgrade other"), "{trace}");
+    assert!(wait(&mut world, 10_000).contains("upgrade other"));
+}
+
+#[test]
+fn a_removal_that_gives_way_does_not_wait_for_hooks_whose_queue_is_named_like_its_own() {
+    let binding = "schedule: [{name: tick, crontab: '* * * * *', queue: main_queue_web}]";
+    let mut world = World::new(&pair().hook("tick.sh", binding))
+        .settled()
+        .takes("web/bye.sh", 400_000)
+        .takes("other/tick.sh", 2 * HOUR);
+    world.send_in(0, cron("* * * * *"));
+    switched_off(&mut world);
+    let trace = wait(&mut world, 200_000);
+    assert!(trace.contains("upgrade other") && trace.contains("uninstall web"), "{trace}");
+    assert_eq!(world.queue("main_queue_web").len(), 1, "the hook runs on");
 }
