@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::hook::reconcile::Condition;
 use engine::{Failure, FailureKind};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use super::recorder::{Run, StepRecord};
@@ -169,9 +169,10 @@ impl Check<'_> {
     /// Compares a list: as many objects, with the keys that are expected.
     fn each_of(&mut self, key: &'static str, said: &[Value]) {
         let Some(Value::Array(expected)) = self.expected(key).cloned() else { return };
-        let nothing = Value::Object(Map::new());
+        // One that is too many is told by its name.
+        let unexpected = json!({"apiVersion": "", "kind": "", "metadata": {"namespace": "", "name": ""}});
         let shown =
-            |(place, object): (usize, &Value)| projected(expected.get(place).unwrap_or(&nothing), object);
+            |(place, object): (usize, &Value)| projected(expected.get(place).unwrap_or(&unexpected), object);
         let actual: Vec<Value> = said.iter().enumerate().map(shown).collect();
         self.compare(key, &Value::Array(expected), actual.into());
     }
@@ -376,4 +377,33 @@ fn diff(expected: &Value, actual: &Value) -> String {
 pub(super) fn parsed_config(data: &Map<String, Value>) -> Value {
     let parsed = |value: &Value| value.as_str().and_then(|text| values::yaml::parse(text).ok());
     data.iter().map(|(key, value)| (key.clone(), parsed(value).unwrap_or_else(|| value.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_file::Action;
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_too_many_is_shown_by_its_name_and_one_that_is_expected_by_the_given_keys() {
+        let object = |namespace: &str, name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": namespace, "name": name, "labels": {"a": "b"}}, "data": {"x": "eA=="}});
+        let cluster_wide = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "c"}});
+        let expect = json!({"converted": [{"kind": "Secret", "metadata": {"name": "a"}}]});
+        let step = Step {
+            pointer: String::new(),
+            action: Action::Start,
+            expect: expect.as_object().unwrap().clone(),
+            is_open: false,
+        };
+        let converted = vec![object("ns", "a"), object("ns", "b"), cluster_wide.clone()];
+        let found = mismatches(&step, &Observation { converted, ..Observation::default() });
+        let [mismatch] = found.as_slice() else { panic!("{found:?}") };
+        let second =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "ns", "name": "b"}});
+        let first = json!({"kind": "Secret", "metadata": {"name": "a"}});
+        assert_eq!(mismatch.actual, Some(json!([first, second, cluster_wide])));
+        for line in ["+ - apiVersion: v1", "+   kind: Secret", "+     name: b", "+     namespace: ns"] {
+            assert!(mismatch.message.lines().any(|told| told == line), "{line}: {}", mismatch.message);
+        }
+    }
 }
