@@ -14,7 +14,7 @@ use super::events::Events;
 use super::key::{key_error, scalar_key, value_key};
 use super::merge_key::merge;
 use super::rules::Rules;
-use super::scalar::{Dialect, Scalar, interpret, read, to_json};
+use super::scalar::{Dialect, Scalar, interpret, old_boolean, read, to_json};
 
 /// How deeply lists and mappings may be nested.
 ///
@@ -51,6 +51,13 @@ pub fn parse_within(text: &str, most: usize) -> Result<Value, YamlError> {
 /// one mapping.
 pub fn parse_strict(text: &str) -> Result<Value, YamlError> {
     let mut documents = Documents::new(text, Rules { strict: true, ..Rules::default() });
+    Ok(documents.next_document()?.unwrap_or(Value::Null))
+}
+
+/// Returns the first document of `text` as [`parse_strict`] does, and refuses words such as `yes`, `off` and `n` without quotes,
+/// which are booleans here and texts for other readers.
+pub fn parse_plain(text: &str) -> Result<Value, YamlError> {
+    let mut documents = Documents::new(text, Rules { strict: true, plain: true, ..Rules::default() });
     Ok(documents.next_document()?.unwrap_or(Value::Null))
 }
 
@@ -387,6 +394,12 @@ impl<'t, R: BufRead> Documents<'t, R> {
         self.nodes += 1;
         self.charge(memory::TEXT + value.len(), position)?;
         let dialect = self.rules.dialect;
+        if self.rules.plain
+            && implicit
+            && let Some(flag) = old_boolean(&value)
+        {
+            return Err(YamlProblem::OldBoolean { word: value, flag }.at(position));
+        }
         if self.expects_text() {
             let (scalar, text) = interpret(dialect, tag.as_deref(), value, implicit, position)?;
             let value = if scalar == Scalar::Null { Value::Null } else { Value::String(text) };

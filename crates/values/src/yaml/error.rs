@@ -108,6 +108,14 @@ pub enum YamlProblem {
         /// The key.
         key: String,
     },
+    /// A boolean is written as a word that is a text for other readers; only the plain reader minds.
+    #[error("{word} without quotes is the boolean {flag}: write {flag}, or \"{word}\" if a text is meant")]
+    OldBoolean {
+        /// The word, one of those that YAML 1.1 knows.
+        word: String,
+        /// What it means.
+        flag: bool,
+    },
     /// A merge key's value is neither a mapping nor a list of mappings.
     #[error("map merge requires a map or a list of maps as the value")]
     Merge,
@@ -180,6 +188,7 @@ impl YamlError {
             YamlProblem::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
             YamlProblem::Key { .. }
             | YamlProblem::DuplicateKey { .. }
+            | YamlProblem::OldBoolean { .. }
             | YamlProblem::SecondDocument
             | YamlProblem::TooLarge { .. }
             | YamlProblem::TooLong { .. } => format!("yaml: {self}"),

@@ -10,6 +10,8 @@ pub(super) struct Rules<'t> {
     pub(super) most: usize,
     /// A key that occurs twice in one mapping is refused.
     pub(super) strict: bool,
+    /// A boolean that is written as another word than `true` or `false` is refused.
+    pub(super) plain: bool,
     /// The properties of a document whose scalars are texts.
     pub(super) texts: &'t [&'t str],
     /// The property of a document whose lists are handed out item by item.
@@ -18,7 +20,14 @@ pub(super) struct Rules<'t> {
 
 impl Default for Rules<'_> {
     fn default() -> Self {
-        Self { dialect: Dialect::default(), most: usize::MAX, strict: false, texts: &[], handed_out: None }
+        Self {
+            dialect: Dialect::default(),
+            most: usize::MAX,
+            strict: false,
+            plain: false,
+            texts: &[],
+            handed_out: None,
+        }
     }
 }
 

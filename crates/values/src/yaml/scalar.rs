@@ -86,10 +86,7 @@ pub(super) enum Dialect {
 impl Dialect {
     /// Returns what the unquoted `text` means without a tag.
     pub(super) fn resolve(self, text: &str) -> Scalar {
-        let scalar = resolve(text);
-        let is_old_word =
-            matches!(scalar, Scalar::Bool(flag) if !text.eq_ignore_ascii_case(&flag.to_string()));
-        if self == Self::V3 && is_old_word { Scalar::Text } else { scalar }
+        if self == Self::V3 && old_boolean(text).is_some() { Scalar::Text } else { resolve(text) }
     }
 
     /// Returns what `text` means under an explicit tag, or `None` if it does not fit.
@@ -144,6 +141,14 @@ fn word(text: &str) -> Scalar {
             Scalar::Bool(false)
         }
         _ => Scalar::Text,
+    }
+}
+
+/// Returns the boolean that the unquoted `text` is only for readers of YAML 1.1: `yes`, `off`, `n`.
+pub(super) fn old_boolean(text: &str) -> Option<bool> {
+    match resolve(text) {
+        Scalar::Bool(flag) if !text.eq_ignore_ascii_case(&flag.to_string()) => Some(flag),
+        _ => None,
     }
 }
 
