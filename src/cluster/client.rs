@@ -11,6 +11,7 @@ use kube::{Client, Config};
 use thiserror::Error;
 use tower::{Layer as _, ServiceExt as _};
 
+use super::body_limit::BodyLimit;
 use super::deadline::Deadline;
 use super::rate_limit::RateLimit;
 use super::refusal::without_values;
@@ -69,7 +70,9 @@ pub async fn connect(access: &Access, limit: &RateLimit, fence: &Fence) -> Resul
     config.read_timeout = None;
     config.headers.push((USER_AGENT, AGENT));
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(fence).with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit).build())
+    let limited =
+        builder.with_layer(fence).with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit);
+    Ok(limited.with_layer(&BodyLimit).build())
 }
 
 /// Returns the host of the API server that [`connect`] leads to.
@@ -118,7 +121,7 @@ where
         request.headers_mut().insert(USER_AGENT, AGENT);
         request
     });
-    Client::new(Deadline.layer(named), namespace)
+    Client::new(BodyLimit.layer(Deadline.layer(named)), namespace)
 }
 
 /// Returns what an error of a request means, in one line without the noise of the client.

@@ -1,5 +1,6 @@
 //! The API server as all adapters see it: one client, one picture of its kinds, one way to ask and to watch.
 
+mod body_limit;
 mod client;
 mod crd_watch;
 mod deadline;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use addon_operator::cluster::Discovery;
+use addon_operator::cluster::{Discovery, connect_in_process};
 use addon_operator::kube::Patcher;
 use apiserver::{ApiServer, FaultPlan};
 use engine::object_patch::{ObjectPatch, Operation, Purpose};
@@ -47,7 +47,7 @@ impl Fixture {
                 service.oneshot(http::Request::from_parts(parts, Body::from(bytes))).await
             }
         });
-        let client = Client::new(recording, "default");
+        let client = connect_in_process(recording, "default");
         let patcher = Patcher::new(client.clone(), Discovery::new(client), Duration::from_secs(5));
         let client = Client::new(server.service(), "default");
         Self { server, requests, client, patcher }
@@ -476,4 +476,39 @@ async fn a_child_is_tried_in_the_place_of_the_one_that_lives_and_nothing_is_writ
         .await
         .unwrap();
     assert_eq!(fixture.map("b").await, None);
+}
+
+#[tokio::test]
+async fn what_is_larger_than_an_api_server_takes_is_not_sent_and_the_error_names_object_and_size() {
+    let world = Fixture::new();
+    world.make("big", json!({"k": "1"})).await;
+    let long = "x".repeat(4 << 20);
+    let data = json!({"k": long});
+    let status = json!({"operation": "MergePatch", "apiVersion": "v1", "kind": "Namespace", "name": "default", "subresource": "status", "mergePatch": {"status": {"phase": long}}}).to_string();
+    let cases = [
+        (created("Create", "big", &data), "ConfigMap/default/big"),
+        (created("CreateOrUpdate", "big", &data), "ConfigMap/default/big"),
+        (created("Apply", "big", &data), "ConfigMap/default/big"),
+        (on("MergePatch", "big", &json!({"mergePatch": {"data": data}})), "configmap/default/big"),
+        (
+            on("JSONPatch", "big", &json!({"jsonPatch": [{"op": "add", "path": "/data/k", "value": long}]})),
+            "configmap/default/big",
+        ),
+        (on("JQPatch", "big", &json!({"jqFilter": ".data.k = \"x\" * 4200000"})), "configmap/default/big"),
+        (status, "Namespace/default"),
+    ];
+    for (text, object) in cases {
+        let mut patches = object_patch::parse(text.as_bytes()).unwrap();
+        if text.contains("Namespace") {
+            patches[0].purpose = Purpose::Status;
+        }
+        let error = world.carry_out(&patches).await.unwrap_err();
+        let (told, size) =
+            error.split_once("Request entity too large: it has ").unwrap_or_else(|| panic!("{error}"));
+        assert!(told.contains(object), "{error}");
+        assert!(size.starts_with("4") && size.contains(" bytes, and the limit is 3145728"), "{error}");
+        let requests = world.requests();
+        assert!(requests.iter().all(|request| request.starts_with("GET ")), "{object}: {}", requests.len());
+    }
+    assert_eq!(world.map("big").await.unwrap()["data"]["k"], "1");
 }
