@@ -597,13 +597,15 @@ test_a_name_with_a_hash_is_short_enough_and_does_not_begin_with_a_dash() {
   hook <<'HOOK'
 __on_reconcile::site() {
   reconcile::jq '{status: {short: ("x" | hashed("p"; 10)), none: ("x" | hashed(""; 10)), dash: ("x" | hashed("cm-"; 20)),
-    alike: (["ab", "bA", "t1A", "t0b"] | map(hashed("p"; 20)) | unique | length), refused: (try ("x" | hashed("p"; 9)) catch .)}}'
+    cut: ["my.site", "a--b", "a-.-b", "--"] | map(. as $name | "x" | hashed($name; 12)),
+    alike: (["ab", "bA", "t1A", "t0b"] | map(hashed("p"; 20)) | unique | length), refused: (try ("x" | hashed("p"; 9)) catch .),
+    missing: (try ("x" | hashed(null; 20)) catch .)}}'
 }
 hook::run "$@"
 HOOK
   run
   ok ''
-  same status '{"short":"p-08f7eb87","none":"08f7eb87","dash":"cm-08f7eb87","alike":4,"refused":"hashed: max is 9, but a name with a hash has 10 characters or more"}' \
+  same status '{"short":"p-08f7eb87","none":"08f7eb87","dash":"cm-08f7eb87","cut":["my-08f7eb87","a-08f7eb87","a-08f7eb87","08f7eb87"],"alike":4,"refused":"hashed: max is 9, but a name with a hash has 10 characters or more","missing":"hashed: the prefix is no text, but of type null"}' \
     "$(jq -c .status result.json)"
 }
 
@@ -704,9 +706,52 @@ HOOK
   ok ''
   same operations '"CreateOrUpdate"
 {"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"MergePatch","subresource":"status","ignoreMissingObject":true,"mergePatch":{"status":{"ready":false}}}
-{"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"MergePatch","ignoreMissingObject":true,"mergePatch":{"metadata":{"finalizers":[]}}}
+{"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"JQPatch","ignoreMissingObject":true,"jqFilter":"if .metadata.finalizers then .metadata.finalizers -= [\"x/y\"] else . end"}
 "CreateIfNotExists"
 {"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"DeleteInBackground"}' "$(< objects.json)"
+}
+
+test_finalizers_of_others_stay_as_they_are_and_in_their_order() {
+  contexts '[{"binding":"a","living":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","finalizers":["a","x.a"]}},
+    "deleted":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a"]}}}]'
+  : > objects.json
+  export KUBERNETES_PATCH_PATH=${PWD}/objects.json
+  hook <<'HOOK'
+__main__() {
+  patch::jq '(.living | finalizer_added("a"), finalizer_removed("b"), finalizer_added("x"), finalizer_removed("a")),
+    (.deleted | finalizer_added("b"), finalizer_removed("b"))'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  equal operations '["JQPatch","p",true] ["JQPatch","p",true]' \
+    "$(jq -c '[.operation, .name, .ignoreMissingObject]' objects.json | tr '\n' ' ' | sed 's/ $//')"
+  # What happened since the hook saw the object is not undone.
+  local -a filters
+  mapfile -t filters < <(jq -r .jqFilter objects.json)
+  local none='{"metadata":{}}' other='{"metadata":{"finalizers":["late","a"]}}'
+  local deleted='{"metadata":{"deletionTimestamp":"t","finalizers":["late"]}}'
+  same added '{"metadata":{"finalizers":["x"]}}{"metadata":{"finalizers":["late","a","x"]}}{"metadata":{"deletionTimestamp":"t","finalizers":["late"]}}' \
+    "$(printf '%s\n' "${none}" "${other}" "${deleted}" | jq -c "${filters[0]}" | tr -d '\n')"
+  same removed '{"metadata":{}}{"metadata":{"finalizers":["late"]}}{"metadata":{"deletionTimestamp":"t","finalizers":["late"]}}' \
+    "$(printf '%s\n' "${none}" "${other}" "${deleted}" | jq -c "${filters[1]}" | tr -d '\n')"
+}
+
+test_of_an_object_that_is_not_there_nothing_is_changed() {
+  contexts '[{"binding":"a","living":null}]'
+  : > objects.json
+  export KUBERNETES_PATCH_PATH=${PWD}/objects.json
+  hook <<'HOOK'
+__main__() {
+  patch::jq '.living as $living
+    | ($living | gone, finalizer_added("a"), finalizer_removed("a")), ({ready: true} | status($living))'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  equal operations '' "$(< objects.json)"
 }
 
 test_a_program_says_metrics_beside_operations_in_one_process() {

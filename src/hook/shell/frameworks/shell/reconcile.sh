@@ -24,8 +24,10 @@ def hashed($prefix; $max):
   | ([$sum, ($sum / 65536 | floor)] | map(. % 65536) | [.[1], .[0]]
      | map([4096, 256, 16, 1] as $weights | . as $part | [$weights[] | ($part / . | floor) % 16])
      | add | map("0123456789abcdef"[.:. + 1]) | add) as $hash
-  | if $max < 10 then error("hashed: max is \($max), but a name with a hash has 10 characters or more") else . end
-  | ($prefix[0:$max - 9] | rtrimstr("-")) as $start | if $start == "" then $hash else "\($start)-\($hash)" end;
+  | if $max < 10 then error("hashed: max is \($max), but a name with a hash has 10 characters or more")
+    elif ($prefix | type) != "string" then error("hashed: the prefix is no text, but of type \($prefix | type)") else . end
+  | ($prefix[0:$max - 9] | until(endswith("-") or endswith(".") | not; .[:-1])) as $start
+  | if $start == "" then $hash else "\($start)-\($hash)" end;
 def owned: [$context.children[][]];
 def ready($kind): if $context.children | has($kind) then . else
     error("ready: \($kind) is none of the kinds of children of the binding: \($context.children | keys | join(", "))") end
@@ -42,9 +44,10 @@ def ready($kind): if $context.children | has($kind) then . else
         end));
 '
 
-# Functions for operations on objects. The input of each is an object as it should be, but for `gone` and finalizers: one that is there.
+# Functions for operations on objects. The input of each is an object as it should be, but for `gone` and finalizers: one that is there,
+# or null if there is none, which leads to nothing. Finalizers are changed in the object as it is then, since others have theirs there.
 PATCH_JQ_FUNCTIONS='
-def _target: {apiVersion: .apiVersion, kind: .kind, name: .metadata.name}
+def _target: values | {apiVersion: .apiVersion, kind: .kind, name: .metadata.name}
   + if .metadata.namespace then {namespace: .metadata.namespace} else {} end;
 def _within($living): . as $wanted
   | if ($wanted | type) == "object" and ($living | type) == "object"
@@ -53,10 +56,13 @@ def _within($living): . as $wanted
 def ensure($living): if _within($living) then empty else {operation: "CreateOrUpdate", object: .} end;
 def create_once: {operation: "CreateIfNotExists", object: .};
 def gone: _target + {operation: "DeleteInBackground"};
-def _finalizers($names): if (.metadata.finalizers // []) == $names then empty
-  else _target + {operation: "MergePatch", ignoreMissingObject: true, mergePatch: {metadata: {finalizers: $names}}} end;
-def finalizer_added($name): _finalizers((.metadata.finalizers // []) - [$name] + [$name]);
-def finalizer_removed($name): _finalizers((.metadata.finalizers // []) - [$name]);
+def _filtered($filter): _target + {operation: "JQPatch", ignoreMissingObject: true, jqFilter: $filter};
+def _has_finalizer($name): .metadata.finalizers // [] | index($name) != null;
+def finalizer_added($name): if _has_finalizer($name) or .metadata.deletionTimestamp then empty
+  else ($name | tojson) as $text | _filtered(
+    "if (.metadata.finalizers // [] | index(\($text))) or .metadata.deletionTimestamp then . else .metadata.finalizers += [\($text)] end") end;
+def finalizer_removed($name): if _has_finalizer($name)
+  then _filtered("if .metadata.finalizers then .metadata.finalizers -= [\($name | tojson)] else . end") else empty end;
 def status($living): . as $status | if _within($living.status) then empty
   else $living | _target + {operation: "MergePatch", subresource: "status", ignoreMissingObject: true,
     mergePatch: {status: $status}} end;
