@@ -279,7 +279,8 @@ impl ChartHooks<'_> {
                 && !self.cancellation.is_requested()
                 && is_there(self.requests.get(&one.path).await?.as_ref())
             {
-                let waited = self.wait_for((&one.collection, &one.name), None, |found| !is_there(found)).await;
+                let waited =
+                    self.wait_for((&one.collection, &one.name), None, |found| !is_there(found)).await;
                 if !matches!(waited, Err(Unmet::Cancelled)) {
                     self.told(hook, waited)?;
                 }

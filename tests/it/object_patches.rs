@@ -506,7 +506,7 @@ async fn what_is_larger_than_an_api_server_takes_is_not_sent_and_the_error_names
         let (told, size) =
             error.split_once("Request entity too large: it has ").unwrap_or_else(|| panic!("{error}"));
         assert!(told.contains(object), "{error}");
-        assert!(size.starts_with("4") && size.contains(" bytes, and the limit is 3145728"), "{error}");
+        assert!(size.starts_with('4') && size.contains(" bytes, and the limit is 3145728"), "{error}");
         let requests = world.requests();
         assert!(requests.iter().all(|request| request.starts_with("GET ")), "{object}: {}", requests.len());
     }

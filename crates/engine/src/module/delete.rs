@@ -53,10 +53,7 @@ impl Modules {
                         let effect = Effect::LoadModule { run, module: name.clone() };
                         return Next::Run(run, Answer::Task, Box::new(effect));
                     }
-                    let may_have_one =
-                        module.may_have_release() && !module.has_no_release(lower.configuration);
-                    let has_release = may_have_one || module.places.next().is_some();
-                    delete.stage = if has_release {
+                    delete.stage = if module.may_leave_release(lower.configuration) {
                         DeleteStage::BeforeDeleteHelm(0)
                     } else {
                         DeleteStage::Finalize(None)

@@ -317,6 +317,11 @@ impl ModuleState {
         }
     }
 
+    /// Returns whether there may be a release of it to remove, here or where it was before.
+    pub(super) fn may_leave_release(&self, configuration: &Configuration) -> bool {
+        self.may_have_release() && !self.has_no_release(configuration) || self.places.next().is_some()
+    }
+
     /// Returns whether it is to have no release while it is on: its bundle has no chart. Of a directory that is not said, since it may
     /// be about to be written. In maintenance what there is is left alone.
     pub(super) fn wants_no_release(&self, configuration: &Configuration) -> bool {

@@ -86,7 +86,8 @@ pub(super) enum Dialect {
 impl Dialect {
     /// Returns what the unquoted `text` means without a tag.
     pub(super) fn resolve(self, text: &str) -> Scalar {
-        if self == Self::V3 && old_boolean(text).is_some() { Scalar::Text } else { resolve(text) }
+        let scalar = resolve(text);
+        if self == Self::V3 && scalar.old_boolean(text).is_some() { Scalar::Text } else { scalar }
     }
 
     /// Returns what `text` means under an explicit tag, or `None` if it does not fit.
@@ -146,9 +147,14 @@ fn word(text: &str) -> Scalar {
 
 /// Returns the boolean that the unquoted `text` is only for readers of YAML 1.1: `yes`, `off`, `n`.
 pub(super) fn old_boolean(text: &str) -> Option<bool> {
-    match resolve(text) {
-        Scalar::Bool(flag) if !text.eq_ignore_ascii_case(&flag.to_string()) => Some(flag),
-        _ => None,
+    resolve(text).old_boolean(text)
+}
+
+impl Scalar {
+    /// Returns the boolean that this is, if it is written as a word that only YAML 1.1 knows.
+    fn old_boolean(&self, text: &str) -> Option<bool> {
+        let Self::Bool(flag) = self else { return None };
+        (!text.eq_ignore_ascii_case(&flag.to_string())).then_some(*flag)
     }
 }
 
