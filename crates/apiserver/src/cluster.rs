@@ -178,7 +178,13 @@ impl Cluster {
             return;
         }
         match Definition::read(definition) {
-            Ok(definition) => self.registry.define(name, definition),
+            // Watches encode objects as they were served when these began.
+            Ok(definition) => {
+                self.registry
+                    .define(name, definition)
+                    .into_iter()
+                    .for_each(|table| self.storage.close(&table));
+            }
             Err(error) => tracing::warn!(definition = name, %error, "a definition cannot be served"),
         }
     }

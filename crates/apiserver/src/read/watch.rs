@@ -68,7 +68,11 @@ pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Res
         sent_any: false,
         ended: false,
     };
-    watch.begin(asked, initial);
+    if request.cluster.registry.serves(&request.resource) {
+        watch.begin(asked, initial);
+    } else {
+        watch.ended = true;
+    }
     let lines = futures::stream::unfold(watch, |mut watch| async {
         let chunk = watch.next().await?;
         Some((Ok::<_, std::convert::Infallible>(chunk), watch))

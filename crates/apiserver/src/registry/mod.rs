@@ -39,13 +39,25 @@ impl Registry {
         self.resources().of_table(table).cloned()
     }
 
-    /// Serves the kinds of a definition, unless it is served as it is.
-    pub(crate) fn define(&self, name: &str, definition: Definition) {
+    /// Serves the kinds of a definition, unless it is served as it is. Returns the table of their objects, if those were served in
+    /// another way before.
+    pub(crate) fn define(&self, name: &str, definition: Definition) -> Option<TableName> {
         let mut definitions = lock(&self.definitions);
-        if definitions.get(name).is_none_or(|known| **known != definition) {
-            definitions.insert(name.to_owned(), Arc::new(definition));
-            self.rebuild(&definitions);
+        if definitions.get(name).is_some_and(|known| **known == definition) {
+            return None;
         }
+        // One that is being deleted is served as it was, and its watches tell of the end of each object.
+        let is_served_on = definition.terminating;
+        let known = definitions.insert(name.to_owned(), Arc::new(definition));
+        self.rebuild(&definitions);
+        known.filter(|_| !is_served_on)?.table()
+    }
+
+    /// Returns whether a kind is served as it was when a request found it.
+    pub(crate) fn serves(&self, resource: &Resource) -> bool {
+        let Some((definition, _)) = &resource.custom else { return true };
+        let now = self.of_table(&resource.table);
+        now.is_some_and(|now| now.custom.as_ref().is_some_and(|(now, _)| now == definition))
     }
 
     /// Ends the service of a definition's kinds; returns the table of their objects.

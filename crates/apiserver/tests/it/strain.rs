@@ -21,7 +21,7 @@ use crate::{post, server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-async fn open_watch(server: &ApiServer, path: &str) -> Body {
+pub(crate) async fn open_watch(server: &ApiServer, path: &str) -> Body {
     let request = Request::builder().uri(path).body(Body::empty()).unwrap();
     server.service().oneshot(request).await.unwrap().into_body()
 }

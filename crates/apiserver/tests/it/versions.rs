@@ -1,8 +1,12 @@
 //! Custom kinds in several versions.
 
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use crate::{get, merge, post, put, server, watch};
+use crate::strain::open_watch;
+use crate::{delete, get, merge, post, put, server, watch};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -53,4 +57,46 @@ async fn slip_28_objects_are_shown_in_the_version_of_the_path() {
     assert_ne!(moved["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
     let (_, again) = put(&server, &format!("{}/a", path("v2")), moved.clone()).await;
     assert_eq!(moved, again);
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_its_definition_changes_and_the_next_one_follows_the_new_one() {
+    let server = server();
+    assert_eq!(post(&server, DEFINITIONS, definition("v1")).await.0, 201);
+    let path = |version: &str| format!("/apis/example.com/{version}/namespaces/default/things");
+    let mut watches = Vec::new();
+    for version in ["v1", "v2"] {
+        watches.push(open_watch(&server, &format!("{}?watch=1&resourceVersion=1", path(version))).await);
+    }
+    let ends = async |watch: &mut axum::body::Body| {
+        tokio::time::timeout(Duration::from_secs(10), watch.frame()).await.expect("it goes on").is_none()
+    };
+    // The version that is stored is another one, and then the first is not served any more.
+    let name = format!("{DEFINITIONS}/things.example.com");
+    let mut versions = definition("v2")["spec"]["versions"].clone();
+    for (is_served, expected) in [(true, 200), (false, 404)] {
+        versions[0]["served"] = json!(is_served);
+        assert_eq!(merge(&server, &name, json!({"spec": {"versions": versions}})).await.0, 200);
+        for watch in &mut watches {
+            assert!(ends(watch).await, "{is_served}");
+        }
+        assert_eq!(get(&server, &path("v1")).await.0, expected);
+        watches = vec![open_watch(&server, &format!("{}?watch=1&resourceVersion=1", path("v2"))).await];
+    }
+    // A change of a label is none of the definition, and a deletion of it tells of the end of each object.
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(merge(&server, &name, labels).await.0, 200);
+    let thing = json!({"apiVersion": "example.com/v2", "kind": "Thing", "metadata": {"name": "a", "finalizers": ["a.b/c"]}});
+    assert_eq!(post(&server, &path("v2"), thing).await.0, 201);
+    assert_eq!(delete(&server, &name, json!({})).await.0, 200);
+    while get(&server, &format!("{}/a", path("v2"))).await.1["metadata"]["deletionTimestamp"].is_null() {
+        tokio::task::yield_now().await;
+    }
+    let none = json!({"metadata": {"finalizers": null}});
+    assert_eq!(merge(&server, &format!("{}/a", path("v2")), none).await.0, 200);
+    let mut told = String::new();
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(Duration::from_secs(10), watches[0].frame()).await {
+        told.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+    }
+    assert!(told.contains(r#"{"type":"ADDED""#) && told.contains(r#"{"type":"DELETED""#), "{told}");
 }
