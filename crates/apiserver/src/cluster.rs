@@ -180,10 +180,9 @@ impl Cluster {
         match Definition::read(definition) {
             // Watches encode objects as they were served when these began.
             Ok(definition) => {
-                self.registry
-                    .define(name, definition)
-                    .into_iter()
-                    .for_each(|table| self.storage.close(&table));
+                if let Some(table) = self.registry.define(name, definition) {
+                    self.storage.close(&table);
+                }
             }
             Err(error) => tracing::warn!(definition = name, %error, "a definition cannot be served"),
         }
