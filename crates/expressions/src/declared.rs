@@ -12,7 +12,7 @@ pub struct Declared {
     pub(crate) max_elements: u64,
     /// How many bytes of JSON a value has at least.
     pub(crate) min_size: u64,
-    /// The fields of objects, by their escaped names.
+    /// The fields of objects, by their escaped names; [`Declared::ANY`] stands for all others.
     pub(crate) fields: BTreeMap<String, Declared>,
     /// The type of items, or of the values of a map.
     pub(crate) element: Option<Box<Declared>>,
@@ -21,6 +21,9 @@ pub struct Declared {
 }
 
 impl Declared {
+    /// The name of the field that says what all others are.
+    pub(crate) const ANY: &str = "*";
+
     pub(crate) fn scalar(of: Type, min_size: u64) -> Self {
         Self { of, max_elements: 0, min_size, fields: BTreeMap::new(), element: None, key: None }
     }

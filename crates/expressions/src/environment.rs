@@ -8,6 +8,7 @@ use crate::types::Type;
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     variables: BTreeMap<String, Type>,
+    binds: bool,
 }
 
 impl Environment {
@@ -16,6 +17,16 @@ impl Environment {
     pub fn with(mut self, name: &str, of: Type) -> Self {
         self.variables.insert(name.to_owned(), of);
         self
+    }
+
+    /// Lets expressions give values names: `cel.bind(name, value, expression)`.
+    #[must_use]
+    pub(crate) fn binding(self) -> Self {
+        Self { binds: true, ..self }
+    }
+
+    pub(crate) fn binds(&self) -> bool {
+        self.binds
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Type> {

@@ -32,6 +32,14 @@ pub(crate) fn environment() -> Env {
     environment
 }
 
+/// Returns what reads expressions in which a value can be given a name: `cel.bind(name, value, expression)`.
+pub(crate) fn binding_environment() -> Env {
+    let mut environment = environment();
+    // Nothing else is called so.
+    let _ = environment.add_macro(Macro::receiver("bind", 3, bind as Expand));
+    environment
+}
+
 type Expand = fn(&mut MacroExprHelper<'_>, &mut Option<IdedExpr>, &mut Vec<IdedExpr>) -> Expanded;
 
 /// What loops over keys and values.
@@ -244,10 +252,36 @@ fn of_optional(
     let (Some(from), Some(body)) = (target.take(), args.pop()) else { return Ok(None) };
     let has_value = method(helper, "hasValue", from.clone());
     let value = method(helper, "value", from);
+    let bound = named(helper, variable, value, body);
+    let then = if wraps { call(helper, "optional.of", vec![bound]) } else { bound };
+    let none = call(helper, "optional.none", Vec::new());
+    Ok(Some(call(helper, operators::CONDITIONAL, vec![has_value, then, none])))
+}
+
+fn bind(
+    helper: &mut MacroExprHelper<'_>,
+    target: &mut Option<IdedExpr>,
+    args: &mut Vec<IdedExpr>,
+) -> Expanded {
+    if !target.as_ref().is_some_and(|target| matches!(&target.expr, Expr::Ident(name) if name == "cel")) {
+        return Ok(None);
+    }
+    let [first, _, _] = args.as_slice() else { return Ok(None) };
+    let Expr::Ident(variable) = &first.expr else {
+        return Err(helper.new_error(first.id, "cel.bind() variable names must be simple identifiers"));
+    };
+    let variable = variable.clone();
+    let (Some(body), Some(value)) = (args.pop(), args.pop()) else { return Ok(None) };
+    target.take();
+    Ok(Some(named(helper, variable, value, body)))
+}
+
+/// Gives a value a name in an expression: a loop that never runs, whose result is the expression.
+fn named(helper: &mut MacroExprHelper<'_>, variable: String, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     let iter_range = helper.next_expr(Expr::List(ListExpr::new(Vec::new())));
     let loop_cond = truth(helper, false);
     let loop_step = helper.next_expr(Expr::Ident(variable.clone()));
-    let bound = helper.next_expr(Expr::Comprehension(Box::new(ComprehensionExpr {
+    helper.next_expr(Expr::Comprehension(Box::new(ComprehensionExpr {
         iter_range,
         iter_var: "#unused".to_owned(),
         iter_var2: None,
@@ -256,8 +290,5 @@ fn of_optional(
         loop_cond,
         loop_step,
         result: body,
-    })));
-    let then = if wraps { call(helper, "optional.of", vec![bound]) } else { bound };
-    let none = call(helper, "optional.none", Vec::new());
-    Ok(Some(call(helper, operators::CONDITIONAL, vec![has_value, then, none])))
+    })))
 }

@@ -2,6 +2,9 @@
 
 /// Returns an error with its place in the text; the column counts from 0.
 pub(crate) fn shown(text: &str, line: usize, column: usize, message: &str) -> String {
+    if text.is_empty() {
+        return format!("ERROR: <input>:{line}:{column}: {message}");
+    }
     let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     // Wide characters have wide signs below them.
     let dots: String =

@@ -34,7 +34,8 @@ pub struct Outcome {
 impl Program {
     /// Reads an expression and checks its types. An error has the place of each problem, in the words of the real server.
     pub fn compile(text: &str, environment: &Environment) -> Result<Self, String> {
-        let tree = syntax::parse(text)?;
+        let read = if environment.binds() { syntax::parse_binding } else { syntax::parse };
+        let tree = read(text)?;
         let checked = check::check(&tree, environment)?;
         Ok(Self { tree: Arc::new(tree), checked: Some(Arc::new(checked)) })
     }

@@ -39,6 +39,11 @@ fn normalized(text: &str) -> Result<String, String> {
     Ok(parts.join("."))
 }
 
+/// Returns whether a text is a semantic version.
+pub fn is_version(text: &str) -> bool {
+    read(text).is_ok()
+}
+
 /// Reads a version.
 pub(crate) fn read(text: &str) -> Result<Semver, String> {
     if text.is_empty() {

@@ -23,8 +23,19 @@ const MAX_LEVELS: usize = 250;
 
 static ENVIRONMENT: LazyLock<Env> = LazyLock::new(macros::environment);
 
+static BINDING: LazyLock<Env> = LazyLock::new(macros::binding_environment);
+
 /// Reads an expression. An error is the text that people get, with the place.
 pub(crate) fn parse(text: &str) -> Result<Tree, String> {
+    parse_in(&ENVIRONMENT, text)
+}
+
+/// Like [`parse`], for expressions in which values can be given names.
+pub(crate) fn parse_binding(text: &str) -> Result<Tree, String> {
+    parse_in(&BINDING, text)
+}
+
+fn parse_in(environment: &Env, text: &str) -> Result<Tree, String> {
     if text.len() > MAX_BYTES {
         let message = format!(
             "expression code point size exceeds limit: size: {}, limit {MAX_BYTES}",
@@ -36,7 +47,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree, String> {
     {
         return Err(shown(text, 1, 0, &format!("expression has more than {MAX_OPERATORS} operators")));
     }
-    let parsed = ENVIRONMENT.parser().parse_with_source_info(text);
+    let parsed = environment.parser().parse_with_source_info(text);
     let (root, source) = parsed.map_err(|errors| {
         let lines: Vec<String> = errors.errors.iter().map(|error| problem(text, error)).collect();
         lines.join("\n")

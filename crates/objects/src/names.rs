@@ -10,6 +10,7 @@ const WILDCARD: &str = r"a wildcard DNS-1123 subdomain must start with '*.', fol
 const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')";
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
@@ -24,6 +25,8 @@ pub enum NameRule {
     PathSegment,
     /// A DNS name.
     Subdomain,
+    /// The address of a host, as it is usually written.
+    Address,
 }
 
 impl NameRule {
@@ -34,6 +37,7 @@ impl NameRule {
             NameRule::Dns1035 => dns_1035(name),
             NameRule::PathSegment => path_segment(name),
             NameRule::Subdomain => subdomain(name),
+            NameRule::Address => strict_ip(name),
         }
     }
 }
@@ -127,6 +131,43 @@ pub fn qualified(name: &str) -> Vec<String> {
     wrong
 }
 
+/// Returns what is wrong with a name as the language C has them.
+pub fn c_identifier(name: &str) -> Vec<String> {
+    let known = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let valid =
+        name.chars().all(known) && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+    if valid { Vec::new() } else { vec![C_IDENTIFIER.to_owned()] }
+}
+
+/// Labels of nodes that have another name by now, and what is said of them.
+const DEPRECATED_LABELS: [(&str, &str); 8] = [
+    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
+    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
+    (
+        "beta.kubernetes.io/instance-type",
+        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
+    ),
+    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
+    ),
+    ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
+    (
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "deprecated since v1.22; use Taints and Tolerations instead",
+    ),
+];
+
+/// Returns what is said of a label of nodes that has another name by now.
+pub fn deprecated_label(name: &str) -> Option<&'static str> {
+    DEPRECATED_LABELS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Returns what is wrong with the value of a label.
 pub fn label_value(value: &str) -> Vec<String> {
     broken(value, 63, &[(!value.is_empty() && !is_qualified(value), LABEL_VALUE)])
@@ -218,6 +259,58 @@ pub fn unusual_ip(address: &str) -> Option<String> {
     })
 }
 
+/// Returns what is wrong with the address of a host in a field that takes the usual form only.
+pub fn strict_ip(address: &str) -> Vec<String> {
+    let Some(read) = lenient_ip(address) else { return ip(address) };
+    let usual = format!("must be in canonical form ({:?})", read.to_canonical().to_string());
+    let rules = [
+        (address.parse::<IpAddr>().is_err(), "must not have leading 0s"),
+        (read.to_canonical() != read, "must not be an IPv4-mapped IPv6 address"),
+        (read.to_string() != address, usual.as_str()),
+    ];
+    first(&rules)
+}
+
+/// Returns the text of the first of these rules that is broken.
+fn first(rules: &[(bool, &str)]) -> Vec<String> {
+    rules.iter().find(|(broken, _)| *broken).map(|(_, text)| (*text).to_owned()).into_iter().collect()
+}
+
+/// Returns what is wrong with a network in a field that takes the usual form only.
+pub fn strict_network(cidr: &str) -> Vec<String> {
+    let Some((address, length)) = network(cidr) else { return vec![CIDR.to_owned()] };
+    let (given, digits) = cidr.split_once('/').unwrap_or_default();
+    let start = first_of(address, length);
+    let zeros = given.parse::<IpAddr>().is_err() || (digits.len() > 1 && digits.starts_with('0'));
+    let usual = format!("{start}/{length}");
+    first(&[
+        (zeros, "must not have leading 0s in IP or prefix length"),
+        (address.to_canonical() != address, "must not have an IPv4-mapped IPv6 address"),
+        (start != address, "must not have bits set beyond the prefix length"),
+        (usual != cidr, &format!("must be in canonical form ({usual:?})")),
+    ])
+}
+
+/// Returns what is wrong with an address that is written with the length of the prefix of its network.
+pub fn strict_interface(cidr: &str) -> Vec<String> {
+    let Some((address, length)) = network(cidr) else {
+        return vec!["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)".to_owned()];
+    };
+    let mapped = address.is_ipv6() && address.to_canonical().is_ipv4();
+    let length = if mapped { length.saturating_sub(96) } else { length };
+    let usual = format!("{}/{length}", address.to_canonical());
+    first(&[(usual != cidr, &format!("must be in canonical form ({usual:?})"))])
+}
+
+/// Returns the first address of a network.
+fn first_of(address: IpAddr, length: u8) -> IpAddr {
+    let shift = u32::from(length);
+    match address {
+        IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & u32::MAX.checked_shl(32 - shift).unwrap_or(0)).into()),
+        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & u128::MAX.checked_shl(128 - shift).unwrap_or(0)).into()),
+    }
+}
+
 /// Returns what is wrong with an address that something is reached at: those of one host or link are not.
 pub fn endpoint_ip(address: &str) -> Vec<String> {
     let Some(read) = lenient_ip(address) else {
@@ -243,7 +336,7 @@ pub fn endpoint_ip(address: &str) -> Vec<String> {
 pub fn network(cidr: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = cidr.split_once('/')?;
     let address = lenient_ip(address)?;
-    let length: u8 = length.parse().ok()?;
+    let length: u8 = length.parse().ok().filter(|_| !length.starts_with('+'))?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     (length <= most).then_some((address, length))
 }
@@ -251,11 +344,7 @@ pub fn network(cidr: &str) -> Option<(IpAddr, u8)> {
 /// Returns what is said of a network that [`network`] accepts and that is not written as usual.
 pub fn unusual_network(cidr: &str) -> Option<String> {
     let (address, length) = network(cidr)?;
-    let shift = u32::from(length);
-    let first = match address {
-        IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & u32::MAX.checked_shl(32 - shift).unwrap_or(0)).into()),
-        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & u128::MAX.checked_shl(128 - shift).unwrap_or(0)).into()),
-    };
+    let first = first_of(address, length);
     let (given, _) = cidr.split_once('/')?;
     let usual = format!("{first}/{length}");
     if given.parse::<IpAddr>().is_err() || address.to_canonical() != address {

@@ -3,6 +3,7 @@
 pub(crate) mod condition;
 pub(crate) mod configured;
 pub(crate) mod expression;
+mod gates;
 pub(crate) mod given;
 mod pod;
 pub(crate) mod policy;
@@ -15,12 +16,21 @@ use serde_json::{Value, json};
 
 use self::webhook::Asked;
 use crate::definitions;
+use crate::fields::map;
 use crate::object_meta;
 use crate::request::RequestContext;
 use crate::status::{ApiError, Cause, Details, Outcome};
+use crate::validation;
 
 /// Namespaces that are always there.
 pub(crate) const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Kinds whose objects stay while they are in use: group, resource and the finalizer that keeps them.
+const PROTECTED: [(&str, &str, &str); 3] = [
+    ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),
+    ("", "persistentvolumes", "kubernetes.io/pv-protection"),
+    ("storage.k8s.io", "volumeattributesclasses", "kubernetes.io/vac-protection"),
+];
 
 /// Refuses what a policy or a validating webhook does not allow.
 pub(crate) fn validate(asked: Asked<'_>, warnings: &mut Vec<String>) -> Outcome<()> {
@@ -53,6 +63,24 @@ pub(crate) fn check_namespace(request: &RequestContext, name: &str) -> Outcome<(
         return Err(ApiError::forbidden(&request.resource.kind, name, &why).with_causes(vec![cause]));
     }
     Ok(())
+}
+
+/// Returns why devices may not be asked for, or given, as only administrators may: the namespace does not say so.
+pub(crate) fn administrative(request: &RequestContext, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+    const LABEL: &str = "resource.kubernetes.io/admin-access";
+    let Some(field) = validation::administrative(&request.resource.kind, new, old) else {
+        return Vec::new();
+    };
+    let namespace = request.namespace.as_deref().unwrap_or_default();
+    let namespace = request.cluster.storage.find("/namespaces", None, namespace);
+    let labels = namespace.map(|found| found.value()).unwrap_or_default();
+    if map(&labels, "metadata.labels").get(LABEL).is_some_and(|value| value == "true") {
+        return Vec::new();
+    }
+    let message = format!(
+        "Forbidden: admin access to devices requires the `{LABEL}: true` label on the containing namespace"
+    );
+    vec![Cause { reason: "FieldValueForbidden".into(), message, field }]
 }
 
 /// Refuses the deletion of namespaces that must stay.
@@ -90,11 +118,10 @@ pub(crate) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome
     if resource.is("", "nodes") {
         taint_new_node(object);
     }
-    if resource.is("", "persistentvolumeclaims") {
-        object_meta::add_finalizer(object, "kubernetes.io/pvc-protection")?;
-    }
-    if resource.is("", "persistentvolumes") {
-        object_meta::add_finalizer(object, "kubernetes.io/pv-protection")?;
+    for (group, plural, finalizer) in PROTECTED {
+        if resource.is(group, plural) {
+            object_meta::add_finalizer(object, finalizer)?;
+        }
     }
     if resource.is("", "namespaces") {
         label_namespace(object)?;
@@ -105,6 +132,7 @@ pub(crate) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome
 /// Fills in what the cluster decides for a new object that was admitted.
 pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value) -> Outcome<()> {
     let resource = &request.resource;
+    gates::close(resource, object);
     if resource.is("", "services") {
         return allocate_service(request, None, object);
     }
@@ -120,11 +148,6 @@ pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value) -> Outco
     }
     if resource.is("certificates.k8s.io", "certificatesigningrequests") {
         signing::sign_for(&request.user, object);
-    }
-    if resource.is("coordination.k8s.io", "leases") {
-        // Elections by strategy are not offered.
-        remove_from_spec(object, "strategy");
-        remove_from_spec(object, "preferredHolder");
     }
     if resource.is("", "persistentvolumeclaims") {
         // A source without a name is none.
@@ -198,6 +221,7 @@ pub(crate) fn keep_unsaid(request: &RequestContext, old: &Value, new: &mut Value
 
 /// Fills in what the cluster decides for a new version.
 pub(crate) fn admit_change(request: &RequestContext, old: &Value, new: &mut Value) -> Outcome<()> {
+    gates::close(&request.resource, new);
     if request.resource.is("", "services") && request.subresource.as_deref() != Some("status") {
         return allocate_service(request, Some(old), new);
     }

@@ -26,6 +26,9 @@ pub(super) fn keep(request: &RequestContext, old: &Value, new: &mut Value) {
         fields.insert("status".into(), old.get("status").cloned().unwrap_or_else(|| json!({})));
     }
     let Some(Value::Array(mut conditions)) = said else { return };
+    if !is_approval {
+        keep_decisions(old, &mut conditions);
+    }
     let now = format_seconds(request.now);
     for condition in &mut conditions {
         let is_same =
@@ -43,5 +46,17 @@ pub(super) fn keep(request: &RequestContext, old: &Value, new: &mut Value) {
     }
     if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
         status.insert("conditions".into(), Value::Array(conditions));
+    }
+}
+
+/// Restores what was decided, which signers do not change. That they add or remove some is refused later.
+fn keep_decisions(old: &Value, conditions: &mut [Value]) {
+    for kind in ["Approved", "Denied"] {
+        let is_kind = |condition: &Value| text(condition, "type") == kind;
+        let known: Vec<&Value> = list(old, "status.conditions").iter().filter(|one| is_kind(one)).collect();
+        let said: Vec<&mut Value> = conditions.iter_mut().filter(|one| is_kind(one)).collect();
+        if said.len() == known.len() {
+            said.into_iter().zip(known).for_each(|(said, known)| *said = known.clone());
+        }
     }
 }

@@ -192,9 +192,13 @@ fn namespace(fields: &mut Fields) {
 
 fn node(fields: &mut Fields) {
     if let Some(spec) = object(fields, "spec") {
-        let first = text(spec, "podCIDR").to_owned();
-        if !first.is_empty() {
-            put(spec, "podCIDRs", json!([first]));
+        // The first network has a field of its own, which counts where the two differ.
+        let listed = spec.get("podCIDRs").and_then(|all| all.get(0)).and_then(Value::as_str);
+        let (first, listed) = (text(spec, "podCIDR").to_owned(), listed.unwrap_or_default().to_owned());
+        if !first.is_empty() && first != listed {
+            spec.insert("podCIDRs".to_owned(), json!([first]));
+        } else if !listed.is_empty() {
+            spec.insert("podCIDR".to_owned(), json!(listed));
         }
     }
     if let Some(status) = object(fields, "status")

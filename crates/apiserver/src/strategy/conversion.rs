@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::fields::each;
 use crate::registry::Resource;
 
 /// Returns an object of the stored version in the version of `resource`.
@@ -36,6 +37,27 @@ pub(crate) fn head(kind: &str, api_version: &str) -> Vec<u8> {
 /// Returns whether an object was stored before its definition changed the version in which objects are stored.
 pub(crate) fn is_stale(body: &[u8], resource: &Resource) -> bool {
     resource.custom.is_some() && !body.starts_with(&head(&resource.kind.kind, &resource.stored_version))
+}
+
+/// Lists that are always shown: group, resource and place. What is stored does not tell an empty one from none.
+const SHOWN_LISTS: [(&str, &str, &str); 5] = [
+    ("storage.k8s.io", "csinodes", "spec/drivers"),
+    ("storage.k8s.io", "csinodes", "spec/drivers/*/topologyKeys"),
+    ("resource.k8s.io", "resourceclaims", "spec/devices/requests"),
+    ("resource.k8s.io", "resourceclaimtemplates", "spec/spec/devices/requests"),
+    ("resource.k8s.io", "resourceslices", "spec/devices"),
+];
+
+/// Turns what is not told apart where it is stored into what is shown then.
+pub(crate) fn settle(object: &mut Value, resource: &Resource) {
+    for (_, _, place) in SHOWN_LISTS.iter().filter(|(group, plural, _)| resource.is(group, plural)) {
+        each(object, place, &mut |fields, name| {
+            if let Some(list) = fields.get_mut(name).filter(|list| list.as_array().is_some_and(Vec::is_empty))
+            {
+                *list = Value::Null;
+            }
+        });
+    }
 }
 
 /// Turns an object of the version of `resource` into the stored version.

@@ -45,6 +45,7 @@ impl Strategy {
                         _
                     )
                     | ("discovery.k8s.io", "endpointslices")
+                    | ("resource.k8s.io", "deviceclasses" | "resourceslices")
             ),
             creates_on_update: matches!(
                 (group, plural),
@@ -62,7 +63,14 @@ impl Strategy {
                         | "persistentvolumeclaims"
                         | "podtemplates"
                         | "resourcequotas"
-                ) | ("storage.k8s.io", "csidrivers" | "csinodes" | "storageclasses")
+                ) | (
+                    "storage.k8s.io",
+                    "csidrivers"
+                        | "csinodes"
+                        | "storageclasses"
+                        | "volumeattachments"
+                        | "volumeattributesclasses"
+                ) | ("resource.k8s.io", _)
             ),
             needs_revision: matches!(
                 (group, plural),

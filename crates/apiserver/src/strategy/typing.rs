@@ -177,8 +177,9 @@ pub(crate) fn validate_changed(
             return causes_of(validation::finalize(&resource.kind, new, old), warnings);
         }
         match subresource {
-            // This does not change the specification, which was valid when it was stored.
-            Some("approval") => return Vec::new(),
+            Some("approval") => {
+                return causes_of(validation::update_approval(&resource.kind, new, old), warnings);
+            }
             Some("ephemeralcontainers") => return causes_of(validation::ephemeral(new, old), warnings),
             Some("resize") => return causes_of(validation::resize(new, old), warnings),
             _ => {}

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::Strategy;
+use crate::fields::{get, list};
 use crate::object_meta;
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
@@ -93,6 +94,10 @@ fn kept_status(resource: &Resource, old: &Value, status: Option<Value>) -> Optio
             fields.remove("terminatingReplicas");
             return Some(status);
         }
+        ("resource.k8s.io", "resourceclaims") => {
+            forget_devices(old, &mut status);
+            return Some(status);
+        }
         _ => return Some(status),
     };
     let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
@@ -102,6 +107,23 @@ fn kept_status(resource: &Resource, old: &Value, status: Option<Value>) -> Optio
         fields.insert(keeps.to_owned(), value.clone());
     }
     Some(status)
+}
+
+/// Takes away what the new status of a claim tells of devices that the claim had and does not have any more.
+fn forget_devices(old: &Value, status: &mut Value) {
+    fn device(object: &Value) -> [&Value; 3] {
+        ["driver", "pool", "device"].map(|field| get(object, field))
+    }
+    const RESULTS: &str = "allocation.devices.results";
+    let has = |status: &Value, told: &Value| {
+        list(status, RESULTS).iter().any(|result| device(result) == device(told))
+    };
+    let was = get(old, "status");
+    let kept: Vec<Value> =
+        list(status, "devices").iter().filter(|told| has(status, told) || !has(was, told)).cloned().collect();
+    if kept.len() < list(status, "devices").len() {
+        set(status, "devices", Some(kept).filter(|kept| !kept.is_empty()).map(Value::from));
+    }
 }
 
 /// Takes from the new version nothing but the containers that this subresource of a pod writes.

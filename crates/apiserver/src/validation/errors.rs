@@ -42,6 +42,11 @@ impl Report {
         self.add("FieldValueForbidden", field, "Forbidden".to_owned(), detail);
     }
 
+    /// Adds what could not be found out about a field.
+    pub(super) fn internal(&mut self, field: &str, detail: &str) {
+        self.add("InternalError", field, "Internal error".to_owned(), detail);
+    }
+
     pub(super) fn invalid(&mut self, field: &str, value: impl Into<Value>, detail: &str) {
         let head = format!("Invalid value: {}", shown(&value.into()));
         self.add("FieldValueInvalid", field, head, detail);

@@ -21,7 +21,9 @@ pub(super) fn name_rule(kind: &Kind) -> NameRule {
     match (&*kind.group, &*kind.plural) {
         ("", "namespaces") => NameRule::Label,
         ("", "services") => NameRule::Dns1035,
-        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "events") => NameRule::PathSegment,
+        ("rbac.authorization.k8s.io" | "apiregistration.k8s.io" | "certificates.k8s.io", _)
+        | ("" | "events.k8s.io", "events") => NameRule::PathSegment,
+        ("networking.k8s.io", "ipaddresses") => NameRule::Address,
         _ => NameRule::Subdomain,
     }
 }
@@ -57,7 +59,7 @@ pub(super) fn validate(object: &Value, rule: NameRule, report: &mut Report) {
         report.invalid("metadata.generation", generation, "must be greater than or equal to 0");
     }
     labels(get(object, "metadata.labels"), "metadata.labels", report);
-    annotations(object, report);
+    annotations(get(object, "metadata.annotations"), "metadata.annotations", report);
     owners(object, report);
     finalizers(object, report);
 }
@@ -112,15 +114,25 @@ pub(super) fn labels(labels: &Value, path: &str, report: &mut Report) {
     }
 }
 
-fn annotations(object: &Value, report: &mut Report) {
-    let annotations = map(object, "metadata.annotations");
+fn annotations(annotations: &Value, path: &str, report: &mut Report) {
     let mut size = 0;
-    for (key, value) in annotations {
-        report.invalid_all("metadata.annotations", key, names::qualified(&key.to_lowercase()));
+    for (key, value) in annotations.as_object().into_iter().flatten() {
+        report.invalid_all(path, key, names::qualified(&key.to_lowercase()));
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > MAX_ANNOTATIONS {
-        report.too_long("metadata.annotations", MAX_ANNOTATIONS);
+        report.too_long(path, MAX_ANNOTATIONS);
+    }
+}
+
+/// Validates the metadata of what others are made from: labels and annotations alone.
+pub(super) fn template(metadata: &Value, path: &str, report: &mut Report) {
+    annotations(get(metadata, "annotations"), &at(path, "annotations"), report);
+    labels(get(metadata, "labels"), &at(path, "labels"), report);
+    for (field, _) in metadata.as_object().into_iter().flatten() {
+        if !matches!(field.as_str(), "annotations" | "labels") {
+            report.forbidden(&at(path, field), "cannot be set");
+        }
     }
 }
 

@@ -3,11 +3,17 @@
 //! Objects are validated as they are after a round trip through their type and with their defaults.
 
 mod access;
+mod address;
+mod api_service;
+mod claim_status;
 mod config;
 mod container;
 mod definition;
+mod device_slice;
+mod devices;
 mod endpoints;
 mod errors;
+mod flow;
 mod ingress;
 mod job_status;
 mod limits;
@@ -24,6 +30,7 @@ mod quota;
 mod scale;
 pub mod schema;
 mod selectable_fields;
+mod signing_request;
 mod status;
 mod storage;
 mod structural;
@@ -38,6 +45,7 @@ use serde_json::{Map, Value};
 pub use errors::{FieldError, Report};
 pub(crate) use pod_parts::{ephemeral, resize};
 
+use self::devices::Age;
 use crate::fields;
 use crate::kind::Kind;
 
@@ -46,6 +54,9 @@ pub fn create(kind: &Kind, object: &Value) -> Report {
     let mut report = Report::default();
     metadata::validate_built_in(object, kind, &mut report);
     content(kind, object, &mut report);
+    if (&*kind.group, &*kind.plural) == ("storage.k8s.io", "volumeattachments") {
+        storage::attachment_names(object, &mut report);
+    }
     report
 }
 
@@ -115,13 +126,12 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
 /// Checks new versions of kinds that are made once and seldom change.
 fn update_of_rarer(kind: &Kind, new: &Value, old: &Value, report: &mut Report) {
     match (&*kind.group, &*kind.plural) {
-        ("storage.k8s.io", "storageclasses") => {
+        ("storage.k8s.io", plural) => update_of_storage((kind, plural), new, old, report),
+        ("resource.k8s.io", plural) => update_of_devices((kind, plural), new, old, report),
+        ("networking.k8s.io", "servicecidrs") => address::networks_update(new, old, report),
+        ("networking.k8s.io", "ipaddresses") => {
             content(kind, new, report);
-            volume::class_update(new, old, report);
-        }
-        ("storage.k8s.io", "csidrivers") => {
-            content(kind, new, report);
-            volume::driver_update(new, old, report);
+            address::address_update(new, old, report);
         }
         ("", "persistentvolumes") => {
             // The real server looks at it once more.
@@ -169,6 +179,68 @@ fn update_of_rarer(kind: &Kind, new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
+/// Checks new versions of claims for devices and of what these are made from.
+fn update_of_devices((kind, plural): (&Kind, &str), new: &Value, old: &Value, report: &mut Report) {
+    content(kind, new, report);
+    // The real server looks at these twice.
+    match plural {
+        "resourceclaims" => {
+            immutable("spec", new, old, report);
+            devices::claim(new, "spec", Age::Stored, report);
+        }
+        "resourceclaimtemplates" => {
+            immutable("spec", new, old, report);
+            devices::template(new, Age::Stored, report);
+        }
+        "deviceclasses" => devices::class(new, Some(old), report),
+        _ => device_slice::slice_update(new, old, report),
+    }
+}
+
+/// Returns where an object asks for devices, or gives them, as only administrators may.
+pub(crate) fn administrative(kind: &Kind, new: &Value, old: Option<&Value>) -> Option<String> {
+    match (&*kind.group, &*kind.plural, old) {
+        ("resource.k8s.io", "resourceclaims", None) => devices::asks_as_administrator(new),
+        ("resource.k8s.io", "resourceclaims", Some(old)) => claim_status::gives_as_administrator(new, old),
+        // The place that is named is that of a claim.
+        ("resource.k8s.io", "resourceclaimtemplates", None) => {
+            devices::asks_as_administrator(fields::get(new, "spec"))
+        }
+        _ => None,
+    }
+}
+
+/// Checks new versions of what makes and mounts volumes.
+fn update_of_storage((kind, plural): (&Kind, &str), new: &Value, old: &Value, report: &mut Report) {
+    content(kind, new, report);
+    match plural {
+        "storageclasses" => volume::class_update(new, old, report),
+        "csidrivers" => volume::driver_update(new, old, report),
+        // The real server looks at these twice.
+        "csinodes" => {
+            content(kind, new, report);
+            node::drivers_update(new, old, report);
+        }
+        "volumeattributesclasses" => {
+            content(kind, new, report);
+            volume::fixed(&["driverName", "parameters"], new, old, report);
+        }
+        "csistoragecapacities" => {
+            let topology = fields::get(new, "nodeTopology");
+            let parts = ["matchLabels", "matchExpressions"];
+            let parts = parts.iter().filter_map(|part| Some(format!("{part:?}:{}", topology.get(part)?)));
+            let shown = format!("{{{}}}", parts.collect::<Vec<_>>().join(","));
+            immutable_shown("nodeTopology", &shown, new, old, report);
+            immutable("storageClassName", new, old, report);
+        }
+        "volumeattachments" => {
+            content(kind, new, report);
+            storage::attachment_update(new, old, report);
+        }
+        _ => {}
+    }
+}
+
 /// Returns what is wrong with the status of a new version of an object.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
@@ -188,6 +260,15 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
         ("batch", "jobs") => job_status::update(new, old, &mut report),
         _ => {}
     }
+    report
+}
+
+/// Returns what is wrong with what an approver says of a request for a certificate.
+pub fn update_approval(kind: &Kind, new: &Value, old: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate_built_in(new, kind, &mut report);
+    metadata::validate_update(new, old, &mut report);
+    signing_request::approved(new, old, &mut report);
     report
 }
 
@@ -226,6 +307,14 @@ fn immutable(field: &str, new: &Value, old: &Value, report: &mut Report) {
         // A text that is no longer there is shown as empty.
         let shown = if is.is_null() && was.is_string() { &Value::String(String::new()) } else { is };
         report.invalid(field, shown.clone(), "field is immutable");
+    }
+}
+
+/// Like [`immutable`], for values whose fields have an order in the text; an object that is gone is `null` there.
+fn immutable_shown(field: &str, shown: &str, new: &Value, old: &Value, report: &mut Report) {
+    if fields::get(new, field) != fields::get(old, field) {
+        let shown = if fields::has(new, field) { shown } else { "null" };
+        report.invalid_shown(field, shown, "field is immutable");
     }
 }
 
@@ -271,6 +360,18 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("storage.k8s.io", "storageclasses") => volume::class(object, report),
         ("storage.k8s.io", "csidrivers") => volume::driver(object, report),
         ("storage.k8s.io", "csinodes") => node::drivers(object, report),
+        ("storage.k8s.io", "volumeattributesclasses") => volume::attributes(object, report),
+        ("storage.k8s.io", "csistoragecapacities") => volume::room(object, report),
+        ("networking.k8s.io", "servicecidrs") => address::networks(object, report),
+        ("networking.k8s.io", "ipaddresses") => address::address(object, report),
+        ("apiregistration.k8s.io", "apiservices") => api_service::api_service(object, report),
+        ("resource.k8s.io", "resourceclaims") => devices::claim(object, "spec", Age::New, report),
+        ("resource.k8s.io", "resourceclaimtemplates") => devices::template(object, Age::New, report),
+        ("resource.k8s.io", "deviceclasses") => devices::class(object, None, report),
+        ("resource.k8s.io", "resourceslices") => device_slice::slice(object, report),
+        ("certificates.k8s.io", _) => signing_request::request(object, report),
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => flow::schema(object, report),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => flow::level(object, report),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
             webhook::configuration(object, true, report);
         }

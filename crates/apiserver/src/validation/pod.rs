@@ -6,9 +6,9 @@ use objects::names;
 use serde_json::Value;
 
 use super::container::{Surroundings, containers, user};
-use super::errors::{Report, at, item};
+use super::errors::{Report, at, item, key};
 use super::{metadata, pod_resources};
-use crate::fields::{get, has, int, list, text, texts};
+use crate::fields::{get, has, int, list, map, text, texts};
 
 /// Checks the specification of a pod; the defaults are in.
 pub(super) fn spec(object: &Value, path: &str, report: &mut Report) {
@@ -38,6 +38,10 @@ pub(super) fn spec_with<'a>(
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, report);
     dns(spec, path, report);
     metadata::labels(get(spec, "nodeSelector"), &at(path, "nodeSelector"), report);
+    for (label, _) in map(spec, "nodeSelector") {
+        let detail = names::deprecated_label(label).map(str::to_owned);
+        report.warn(&key(&at(path, "nodeSelector"), label), detail);
+    }
     context(spec, path, report);
     for (index, secret) in list(spec, "imagePullSecrets").iter().enumerate() {
         if text(secret, "name").is_empty() {
@@ -286,20 +290,97 @@ pub(super) fn node_selector(selector: &Value, path: &str, report: &mut Report) {
         report.required(&place, "must have at least one node selector term");
     }
     for (index, term) in list(selector, "nodeSelectorTerms").iter().enumerate() {
-        for (number, expression) in list(term, "matchExpressions").iter().enumerate() {
-            let path = item(&at(&item(&place, index), "matchExpressions"), number);
-            let key = text(expression, "key");
-            report.invalid_all(&at(&path, "key"), key, names::qualified(key));
+        node_term(term, &item(&place, index), report);
+    }
+}
+
+fn node_term(term: &Value, path: &str, report: &mut Report) {
+    for (index, expression) in list(term, "matchExpressions").iter().enumerate() {
+        let path = item(&at(path, "matchExpressions"), index);
+        let (key, values) = (text(expression, "key"), list(expression, "values"));
+        let place = at(&path, "values");
+        match text(expression, "operator") {
+            "In" | "NotIn" if values.is_empty() => {
+                report.required(&place, "must be specified when `operator` is 'In' or 'NotIn'");
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                report.forbidden(&place, detail);
+            }
+            "Gt" | "Lt" if values.len() != 1 => {
+                let detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+                report.required(&place, detail);
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
+            other => report.invalid(&at(&path, "operator"), other, "not a valid selector operator"),
+        }
+        report.invalid_all(&at(&path, "key"), key, names::qualified(key));
+        for (index, value) in texts(expression, "values").enumerate() {
+            report.invalid_all(&item(&place, index), value, names::label_value(value));
+        }
+    }
+    for (index, requirement) in list(term, "matchFields").iter().enumerate() {
+        node_field(requirement, &item(&at(path, "matchFields"), index), report);
+    }
+}
+
+/// Checks a requirement of a field of nodes: their name is the only one.
+fn node_field(requirement: &Value, path: &str, report: &mut Report) {
+    let place = at(path, "values");
+    match text(requirement, "operator") {
+        "In" | "NotIn" => {
+            if list(requirement, "values").len() != 1 {
+                let detail =
+                    "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+                report.required(&place, detail);
+            }
+        }
+        other => report.invalid(&at(path, "operator"), other, "not a valid selector operator"),
+    }
+    let key = text(requirement, "key");
+    if key != "metadata.name" {
+        return report.invalid(&at(path, "key"), key, "not a valid field selector key");
+    }
+    for (index, value) in texts(requirement, "values").enumerate() {
+        report.invalid_all(&item(&place, index), value, names::subdomain(value));
+    }
+}
+
+/// Warns of labels of nodes in the terms of a selector.
+pub(super) fn warn_of_terms(selector: &Value, path: &str, report: &mut Report) {
+    for (index, term) in list(selector, "nodeSelectorTerms").iter().enumerate() {
+        warn_of_term(term, false, &item(&at(path, "nodeSelectorTerms"), index), report);
+    }
+}
+
+/// Warns of labels of nodes that have another name by now, and of values that no label has.
+pub(super) fn warn_of_term(term: &Value, has_values: bool, path: &str, report: &mut Report) {
+    for (index, expression) in list(term, "matchExpressions").iter().enumerate() {
+        let path = item(&at(path, "matchExpressions"), index);
+        let key = text(expression, "key");
+        let detail = names::deprecated_label(key).map(|detail| format!("{key} is {detail}"));
+        report.warn(&at(&path, "key"), detail);
+        for (index, value) in texts(expression, "values").enumerate().filter(|_| has_values) {
+            for wrong in names::label_value(value) {
+                let detail = format!("{value} is invalid, {wrong}");
+                report.warn(&item(&at(&path, "values"), index), Some(detail));
+            }
         }
     }
 }
 
 fn affinity(affinity: &Value, path: &str, report: &mut Report) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+    const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
     let node = get(affinity, "nodeAffinity");
-    if has(node, REQUIRED) && list(get(node, REQUIRED), "nodeSelectorTerms").is_empty() {
-        let place = format!("{path}.nodeAffinity.{REQUIRED}.nodeSelectorTerms");
-        report.required(&place, "must have at least one node selector term");
+    if has(node, REQUIRED) {
+        let place = format!("{path}.nodeAffinity.{REQUIRED}");
+        node_selector(get(node, REQUIRED), &place, report);
+        warn_of_terms(get(node, REQUIRED), &place, report);
+    }
+    for (index, term) in list(node, PREFERRED).iter().enumerate() {
+        let place = at(&item(&format!("{path}.nodeAffinity.{PREFERRED}"), index), "preference");
+        warn_of_term(get(term, "preference"), true, &place, report);
     }
     for kind in ["podAffinity", "podAntiAffinity"] {
         for (index, term) in list(get(affinity, kind), REQUIRED).iter().enumerate() {
@@ -321,9 +402,12 @@ fn topology(spec: &Value, path: &str, report: &mut Report) {
         if skew <= 0 {
             report.invalid(&at(&path, "maxSkew"), skew, "must be greater than zero");
         }
-        if text(constraint, "topologyKey").is_empty() {
+        let label = text(constraint, "topologyKey");
+        if label.is_empty() {
             report.required(&at(&path, "topologyKey"), "can not be empty");
         }
+        let detail = names::deprecated_label(label).map(|detail| format!("{label} is {detail}"));
+        report.warn(&at(&path, "topologyKey"), detail);
         let action = text(constraint, "whenUnsatisfiable");
         if !matches!(action, "DoNotSchedule" | "ScheduleAnyway") {
             let actions = ["DoNotSchedule", "ScheduleAnyway"];

@@ -7,6 +7,7 @@ use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, item, key};
+use super::{api_service, claim_status, flow, signing_request, storage};
 use crate::fields::{get, has, int, list, map, text};
 use crate::kind::Kind;
 use crate::pod_resources;
@@ -136,8 +137,14 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value, report: &mut Report)
         ("", "resourcequotas") => quota(get(new, "status"), report),
         ("", "services") => service(new, report),
         ("networking.k8s.io", "ingresses") => balancer(get(new, "status"), report),
-        ("policy", "poddisruptionbudgets") => conditions(get(new, "status"), report),
-        ("flowcontrol.apiserver.k8s.io", _) => flow(get(new, "status"), report),
+        ("policy", "poddisruptionbudgets") => {
+            conditions(get(new, "status"), "status.conditions", report);
+        }
+        ("resource.k8s.io", "resourceclaims") => claim_status::update(new, old, report),
+        ("flowcontrol.apiserver.k8s.io", _) => flow::status(get(new, "status"), report),
+        ("storage.k8s.io", "volumeattachments") => storage::attachment_status(get(new, "status"), report),
+        ("certificates.k8s.io", _) => signing_request::signed(new, old, report),
+        ("apiregistration.k8s.io", _) => api_service::status(get(new, "status"), report),
         _ => {}
     }
 }
@@ -348,12 +355,12 @@ fn balancer(status: &Value, report: &mut Report) {
 }
 
 /// Checks conditions of the form that newer kinds have.
-fn conditions(status: &Value, report: &mut Report) {
+pub(super) fn conditions(status: &Value, path: &str, report: &mut Report) {
     const LONGEST_REASON: usize = 1024;
     const LONGEST_MESSAGE: usize = 32 * 1024;
     let mut seen = BTreeSet::new();
     for (index, condition) in list(status, "conditions").iter().enumerate() {
-        let path = item("status.conditions", index);
+        let path = item(path, index);
         let (kind, reason) = (text(condition, "type"), text(condition, "reason"));
         if !seen.insert(kind) {
             report.duplicate(&at(&path, "type"), kind);
@@ -388,12 +395,4 @@ fn is_reason(reason: &str) -> bool {
     reason.bytes().all(inner)
         && reason.starts_with(|c: char| c.is_ascii_alphabetic())
         && !reason.ends_with([',', ':'])
-}
-
-fn flow(status: &Value, report: &mut Report) {
-    for (index, condition) in list(status, "conditions").iter().enumerate() {
-        if text(condition, "type").is_empty() {
-            report.required(&at(&item("status.conditions", index), "type"), "");
-        }
-    }
 }

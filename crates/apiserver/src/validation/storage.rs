@@ -5,7 +5,9 @@ use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, key};
+use super::immutable_shown;
 use super::metadata;
+use super::volume::driver_name;
 use crate::fields::{get, has, list, map, text, texts};
 
 pub(super) fn claim(object: &Value, report: &mut Report) {
@@ -99,15 +101,54 @@ pub(super) fn attachment(object: &Value, report: &mut Report) {
     let (attacher, node) = (text(object, "spec.attacher"), text(object, "spec.nodeName"));
     if attacher.is_empty() {
         report.required("spec.attacher", "");
-    } else {
-        report.invalid_all("spec.attacher", attacher, names::subdomain(attacher));
     }
-    if node.is_empty() {
-        report.required("spec.nodeName", "");
+    report.invalid_all("spec.nodeName", node, names::subdomain(node));
+    let (volume, inline) =
+        (get(object, "spec.source.persistentVolumeName"), has(object, "spec.source.inlineVolumeSpec"));
+    let one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    match (volume.as_str(), inline) {
+        (None, false) => report.required("spec.source", one),
+        (Some(_), true) => report.forbidden("spec.source", one),
+        (Some(""), false) => {
+            let detail = "must specify non empty persistentVolumeName";
+            report.required("spec.source.persistentVolumeName", detail);
+        }
+        (Some(_), false) | (None, true) => {}
     }
-    let named = has(object, "spec.source.persistentVolumeName");
-    if !named && !has(object, "spec.source.inlineVolumeSpec") {
-        let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
-        report.required("spec.source", detail);
+}
+
+/// Checks what is asked of new attachments only: that the names in it are such.
+pub(super) fn attachment_names(object: &Value, report: &mut Report) {
+    driver_name(text(object, "spec.attacher"), "spec.attacher", report);
+    if let Some(name) = get(object, "spec.source.persistentVolumeName").as_str() {
+        report.invalid_all("spec.source.persistentVolumeName", name, names::subdomain(name));
+    }
+}
+
+pub(super) fn attachment_update(new: &Value, old: &Value, report: &mut Report) {
+    let (attacher, node) = (text(new, "spec.attacher"), text(new, "spec.nodeName"));
+    let volume = get(new, "spec.source.persistentVolumeName");
+    let inline = get(new, "spec.source.inlineVolumeSpec");
+    let shown = format!(
+        "{{\"Attacher\":{attacher:?},\"Source\":{{\"PersistentVolumeName\":{volume},\"InlineVolumeSpec\":{inline}}},\"NodeName\":{node:?}}}"
+    );
+    immutable_shown("spec", &shown, new, old, report);
+}
+
+/// Checks what a driver says of an attachment.
+pub(super) fn attachment_status(status: &Value, report: &mut Report) {
+    const LARGEST: usize = 256 * 1024;
+    const LONGEST: usize = 1024;
+    let metadata = map(status, "attachmentMetadata");
+    let size: usize =
+        metadata.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+    if size > LARGEST {
+        report.too_long("status.attachmentMetadata", LARGEST);
+    }
+    for field in ["attachError", "detachError"] {
+        // The text names another limit than the one that counts.
+        if text(get(status, field), "message").len() > LONGEST {
+            report.too_long(&format!("status.{field}.message"), LARGEST);
+        }
     }
 }

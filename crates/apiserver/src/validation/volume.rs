@@ -7,7 +7,7 @@ use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, item, key};
-use super::pod;
+use super::{metadata, pod};
 use crate::fields::{get, has, int, list, map, text, texts};
 
 /// These fields of a volume do not name its source.
@@ -37,7 +37,11 @@ pub(super) fn volume(object: &Value, report: &mut Report) {
                 let detail = "must specify required node constraints";
                 report.required("spec.nodeAffinity.required", detail);
             }
-            required => pod::node_selector(required, "spec.nodeAffinity.required", report),
+            required => {
+                const PATH: &str = "spec.nodeAffinity.required";
+                pod::node_selector(required, PATH, report);
+                pod::warn_of_terms(required, PATH, report);
+            }
         }
     }
     source(spec, report);
@@ -166,16 +170,57 @@ pub(super) fn driver_name(name: &str, path: &str, report: &mut Report) {
     report.invalid_all(path, name, names::subdomain(&name.to_lowercase()));
 }
 
-pub(super) fn class(object: &Value, report: &mut Report) {
-    let provisioner = text(object, "provisioner");
+/// Checks who makes the volumes of a class, and what they are told.
+fn provisioner(object: &Value, field: &str, report: &mut Report) {
+    const MOST: usize = 512;
+    const LARGEST: usize = 256 * 1024;
+    let provisioner = text(object, field);
     if provisioner.is_empty() {
-        report.required("provisioner", "");
+        report.required(field, "");
     } else {
-        report.invalid_all("provisioner", provisioner, names::qualified(&provisioner.to_lowercase()));
+        let name = provisioner.to_lowercase();
+        report.invalid_all(field, &name, names::qualified(&name));
     }
-    if map(object, "parameters").contains_key("") {
+    let parameters = map(object, "parameters");
+    if parameters.len() > MOST {
+        return report.too_long("parameters", MOST);
+    }
+    if parameters.contains_key("") {
         report.invalid("parameters", "", "field can not be empty.");
     }
+    let size: usize =
+        parameters.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+    if size > LARGEST {
+        report.too_long("parameters", LARGEST);
+    }
+}
+
+/// Checks a class of what volumes can do.
+pub(super) fn attributes(object: &Value, report: &mut Report) {
+    provisioner(object, "driverName", report);
+    if map(object, "parameters").is_empty() {
+        report.required("parameters", "must contain at least one key/value pair");
+    }
+}
+
+/// Checks how much room for volumes a part of the cluster has.
+pub(super) fn room(object: &Value, report: &mut Report) {
+    metadata::selector(get(object, "nodeTopology"), "nodeTopology", report);
+    pod::warn_of_term(get(object, "nodeTopology"), false, "nodeTopology", report);
+    for (key, _) in map(object, "nodeTopology.matchLabels") {
+        let detail = names::deprecated_label(key).map(str::to_owned);
+        report.warn(&at("nodeTopology.matchLabels", key), detail);
+    }
+    let class = text(object, "storageClassName");
+    report.invalid_all("storageClassName", class, names::subdomain(class));
+    let amount = text(object, "capacity");
+    if amount.parse::<Quantity>().is_ok_and(Quantity::is_negative) {
+        report.invalid("capacity", amount, "must be greater than or equal to 0");
+    }
+}
+
+pub(super) fn class(object: &Value, report: &mut Report) {
+    provisioner(object, "provisioner", report);
     report.one_of("reclaimPolicy", text(object, "reclaimPolicy"), &["Delete", "Retain"]);
     let mode = text(object, "volumeBindingMode");
     report.one_of("volumeBindingMode", mode, &["Immediate", "WaitForFirstConsumer"]);
@@ -193,6 +238,7 @@ fn topologies(object: &Value, report: &mut Report) {
             let path = item(&path, index);
             let name = text(expression, "key");
             report.invalid_all(&at(&path, "key"), name, names::qualified(name));
+            report.warn(&at(&path, "key"), names::deprecated_label(name).map(str::to_owned));
             if !seen.insert(name) {
                 report.duplicate(&at(&path, "key"), name);
             }
@@ -277,12 +323,17 @@ pub(super) fn volume_update(new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
-pub(super) fn class_update(new: &Value, old: &Value, report: &mut Report) {
-    for field in ["parameters", "provisioner", "reclaimPolicy"] {
+/// Checks that these fields of a class stay as they are.
+pub(super) fn fixed(fields: &[&str], new: &Value, old: &Value, report: &mut Report) {
+    for field in fields {
         if get(new, field) != get(old, field) {
             report.forbidden(field, &format!("updates to {field} are forbidden."));
         }
     }
+}
+
+pub(super) fn class_update(new: &Value, old: &Value, report: &mut Report) {
+    fixed(&["parameters", "provisioner", "reclaimPolicy"], new, old, report);
     let mode = get(new, "volumeBindingMode");
     if mode != get(old, "volumeBindingMode") {
         report.invalid("volumeBindingMode", mode.clone(), "field is immutable");

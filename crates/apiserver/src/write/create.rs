@@ -97,6 +97,7 @@ pub(crate) fn create_object(
     metadata::prepare_new(request, &mut object, options)?;
     pipeline.first_status(&mut object);
     admission::prepare_new(request, &mut object)?;
+    strategy::conversion::settle(&mut object, resource);
     pipeline.validate_create(&object)?;
     pipeline.ask_validating(Operation::Create, None, &object)?;
     admission::complete_new(request, &mut object);

@@ -192,20 +192,18 @@ impl<'a> Pipeline<'a> {
 
     pub(crate) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
         let mut warnings = Vec::new();
-        let causes =
-            strategy::validate_new(&self.request.resource, object, (&mut warnings, &mut *self.warnings));
+        let mut causes = admission::administrative(self.request, object, None);
+        let told = (&mut warnings, &mut *self.warnings);
+        causes.extend(strategy::validate_new(&self.request.resource, object, told));
         self.judge(object, causes, warnings)
     }
 
     pub(crate) fn validate_update(&mut self, old: &Value, new: &Value) -> Outcome<()> {
         let part = self.request.subresource.as_deref();
         let mut warnings = Vec::new();
-        let causes = strategy::validate_changed(
-            &self.request.resource,
-            part,
-            (old, new),
-            (&mut warnings, &mut *self.warnings),
-        );
+        let mut causes = admission::administrative(self.request, new, Some(old));
+        let told = (&mut warnings, &mut *self.warnings);
+        causes.extend(strategy::validate_changed(&self.request.resource, part, (old, new), told));
         self.judge(new, causes, warnings)
     }
 

@@ -130,6 +130,7 @@ impl Pipeline<'_> {
         strategy::separate_status(&request.resource, request.subresource.as_deref(), old, new);
         admission::keep_unsaid(request, old, new);
         admission::admit_change(request, old, new)?;
+        conversion::settle(new, &request.resource);
         strategy::count_generation(&request.resource, old, new)?;
         self.validate_update(old, new)?;
         self.ask_validating(Operation::Update, Some(old), new)

@@ -57,6 +57,7 @@ fn files() -> BTreeMap<&'static str, &'static str> {
         ("policies", include_str!("policies.jsonl")),
         ("queries", include_str!("queries.jsonl")),
         ("randoms", include_str!("randoms.jsonl")),
+        ("rare", include_str!("rare.jsonl")),
         ("refusals", include_str!("refusals.jsonl")),
         ("requests", include_str!("requests.jsonl")),
         ("resources", include_str!("resources.jsonl")),

@@ -4,6 +4,7 @@
     record.py record  --server https://127.0.0.1:16443 [--only NAME]   writes *.jsonl beside this file
     record.py compare --server URL [--token TOKEN] [--only NAME]       plays the recorded scripts against a server, shows differences
     record.py random  --server URL --other URL [--count 300 --seed 1]  random patch sequences against two servers at once
+                      [--only KIND]                                    random objects of a kind of rare.py instead, `all` for each of them
 
 A script is a list of steps; each line of a file is one script with its answers:
 {"n": name, "s": [{"m": method, "p": path, "t": type of the body, "a": accept, "b": body, "z": seconds to wait before a WAIT, "j": patch of mutating webhooks, "d": message of validating ones, "o": parts of the answer that are left out, "r": {"s": status, "w": warnings, "b": answer, "v": reviews}}]}
@@ -13,7 +14,7 @@ the webhook that notes reviews. Its address is {hook}, its authority is {ca}.
 """
 import argparse, contextlib, concurrent.futures, http.client, json, os, random, re, ssl, sys, time, urllib.parse
 
-import expressions, reviews, scripts
+import expressions, rare, reviews, scripts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = {"": "application/json", "json": "application/json-patch+json", "merge": "application/merge-patch+json",
@@ -203,7 +204,7 @@ def hooked(server):
 def record(args):
     server = Server(args.server, args.token)
     run = "%x" % (int(time.time()) % 0xFFFFF)
-    families, number, total = dict(scripts.families(), rules=list(expressions.rules()), policies=list(expressions.policies()), reviews=list(reviews.scripts())), 0, 0
+    families, number, total = dict(scripts.families(), rare=list(rare.scripts()), rules=list(expressions.rules()), policies=list(expressions.policies()), reviews=list(reviews.scripts())), 0, 0
     for family, all_steps in families.items():
         if args.only and not family.startswith(args.only):
             continue
@@ -246,8 +247,10 @@ def compare(args):
 def randoms(args):
     one, two = Server(args.server, args.token), Server(args.other, args.other_token or args.token)
     run, bad = "%x" % (int(time.time()) % 0xFFFFF), 0
+    kinds = list(rare.ALL) if args.only == "all" else [args.only]
     for number in range(args.count):
-        steps = scripts.random_sequence(random.Random("%s-%d" % (args.seed, number)))
+        rng, kind = random.Random("%s-%d" % (args.seed, number)), kinds[number % len(kinds)]
+        steps = rare.sequence(rng, kind) if kind else scripts.random_sequence(rng)
         left, right = Run(one, run, number).play(steps), Run(two, run, number).play(steps)
         lines = []
         for index, (step, a, b) in enumerate(zip(steps, left, right)):

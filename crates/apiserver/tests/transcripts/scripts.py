@@ -903,7 +903,7 @@ def details():
     yield "selectable-versions", [kinds(version("v1", one), version("v2", two, **more)) for one, two in (([".spec.t"], [".spec.t"]), ([".spec.t"], []), ([], [".spec.t"]), ([".spec.t"], [".spec.d"]), ([".spec.none"], [".spec.none"])) for more in ({}, {"description": "another one"})]
 
 
-SERIAL = {"crud", "custom", "reviews"}
+SERIAL = {"crud", "custom", "rare", "reviews"}
 
 
 def families():

@@ -494,7 +494,7 @@ impl Estimate<'_> {
             declared = match &**step {
                 "@items" | "@values" => declared.element.as_deref()?,
                 "@keys" => declared.key.as_deref()?,
-                field => declared.fields.get(field)?,
+                field => declared.fields.get(field).or_else(|| declared.fields.get(Declared::ANY))?,
             };
         }
         Some(Bounds { min: 0, max: declared.max_elements })
