@@ -43,8 +43,19 @@ const KUBECONFIG: &str = "kubeconfig";
 const SOURCES: &str = "sources";
 
 /// All that `dev` makes in its directory, besides the marker. A reset removes this and nothing else.
-const MADE: &[&str] =
-    &[CLUSTER, "cluster.json.new", KUBECONFIG, "shell", "bin", "tmp", SOURCES, "debug.socket"];
+const MADE: &[&str] = &[
+    CLUSTER,
+    "cluster.json.new",
+    "cluster.json.log",
+    "cluster.json.log.1",
+    "cluster.json.lock",
+    KUBECONFIG,
+    "shell",
+    "bin",
+    "tmp",
+    SOURCES,
+    "debug.socket",
+];
 
 /// The options of `dev`.
 pub struct Dev {

@@ -88,7 +88,11 @@ impl Cluster {
 
     /// Commits a change and passes it on: to the state file, the work queue and, for definitions, the registry.
     pub(crate) fn commit(&self, object: &ObjectRef, write: Write) -> Result<Committed, Refusal> {
-        let committed = self.storage.commit(object, write, self.now())?;
+        let committed = self.storage.commit(object, write, self.now()).inspect_err(|refusal| {
+            if let (Refusal::NotKept(_), Some(file)) = (refusal, &self.state_file) {
+                file.want_snapshot();
+            }
+        })?;
         if let Committed::Changed(event) = &committed {
             if let Some(file) = &self.state_file {
                 file.mark(event.revision);
@@ -124,6 +128,7 @@ impl Cluster {
             Ok(committed) => Ok(Some(Arc::clone(committed.object()))),
             Err(Refusal::Missing) => Err(ApiError::not_found(&resource.kind, old.name())),
             Err(Refusal::Changed | Refusal::Exists) => Ok(None),
+            Err(Refusal::NotKept(why)) => Err(ApiError::internal(why)),
         }
     }
 
@@ -200,7 +205,7 @@ impl Cluster {
             return Ok(());
         };
         let now = self.now();
-        let revision = file.load(|key, object, revision| {
+        file.open(&self.storage, |key, object, revision| {
             let resource = self.registry.of_table(&key.table);
             let fields = resource.map(|resource| resource.fields.clone()).unwrap_or_default();
             self.storage.restore(&key, Encoded::new(object, &fields), revision, now);
@@ -215,17 +220,13 @@ impl Cluster {
                 self.work_queue.add(Work::Deleting(key));
             }
         })?;
-        if let Some(revision) = revision {
-            self.storage.resume_at(revision);
-        }
         Ok(())
     }
 
-    /// Writes the state file, if there is one, and ends its thread.
+    /// Writes the state file for the last time, if there is one, and ends its thread.
     pub(crate) fn save_state(&self) -> Result<(), StateError> {
         if let Some(file) = &self.state_file {
-            file.stop();
-            file.save(&self.storage)?;
+            file.end(&self.storage)?;
         }
         Ok(())
     }

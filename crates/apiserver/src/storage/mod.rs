@@ -1,5 +1,7 @@
 //! The objects of a cluster: the store behind its lock, and the watches that wait for its changes.
 
+mod journal;
+mod kept;
 pub(crate) mod state_file;
 mod watchers;
 
@@ -13,6 +15,8 @@ pub(crate) use watchers::Watcher;
 
 use crate::store::{Committed, Encoded, Limits, ObjectRef, Refusal, Store, Stored, TableName, Write, key_of};
 use crate::sync::lock;
+use journal::Journal;
+use state_file::StateError;
 use watchers::Watchers;
 
 /// The revision that watches receive when their table is no longer served.
@@ -25,6 +29,24 @@ pub(crate) struct Storage {
     /// The revision of the latest change of each table that is watched.
     revisions: Mutex<HashMap<TableName, watch::Sender<u64>>>,
     watchers: Watchers,
+    /// Locked while the store is, and after it.
+    keeping: Mutex<Keeping>,
+}
+
+/// Where changes are written down before they are made.
+#[derive(Debug, Default)]
+enum Keeping {
+    #[default]
+    Nowhere,
+    Journal(Journal),
+    /// The state file is no longer that of this cluster.
+    Ended,
+}
+
+/// All objects at one revision.
+struct Contents {
+    revision: u64,
+    tables: Vec<(TableName, Vec<Arc<Stored>>)>,
 }
 
 impl Storage {
@@ -33,6 +55,7 @@ impl Storage {
             store: RwLock::new(Store::new(limits)),
             revisions: Mutex::default(),
             watchers: Watchers::default(),
+            keeping: Mutex::default(),
         }
     }
 
@@ -70,7 +93,18 @@ impl Storage {
         write: Write,
         now: Timestamp,
     ) -> Result<Committed, Refusal> {
-        let committed = self.write().commit(object, write, now)?;
+        let mut store = self.write();
+        let committed = store.prepare(object, write, now)?;
+        if let Committed::Changed(event) = &committed {
+            let kept = match &mut *lock(&self.keeping) {
+                Keeping::Nowhere => Ok(()),
+                Keeping::Journal(journal) => journal.append(object, event),
+                Keeping::Ended => Err(StateError::Ended),
+            };
+            kept.map_err(|error| Refusal::NotKept(error.to_string()))?;
+            store.apply(object, event, now);
+        }
+        drop(store);
         if let Committed::Changed(event) = &committed
             && let Some(revision) = lock(&self.revisions).get(&object.table)
         {
@@ -115,8 +149,40 @@ impl Storage {
         self.write().restore(object, encoded, revision, now);
     }
 
+    fn begin_journal(&self, journal: Journal) {
+        *lock(&self.keeping) = Keeping::Journal(journal);
+    }
+
+    /// Refuses all changes from now on; returns the journal there was.
+    fn end_journal(&self) -> Option<Journal> {
+        match std::mem::replace(&mut *lock(&self.keeping), Keeping::Ended) {
+            Keeping::Journal(journal) => Some(journal),
+            Keeping::Nowhere | Keeping::Ended => None,
+        }
+    }
+
+    /// Returns all objects, for a snapshot. What is committed from now on goes into a new file of the journal.
+    ///
+    /// The objects are shared with the store, so that it is locked for a short time only.
+    fn snapshot(&self) -> Result<Contents, StateError> {
+        let store = self.read();
+        if let Keeping::Journal(journal) = &mut *lock(&self.keeping) {
+            journal.rotate()?;
+        }
+        let tables = store.tables().map(|table| (Arc::clone(table), store.all(table, None))).collect();
+        Ok(Contents { revision: store.revision(), tables })
+    }
+
+    /// Drops the part of the journal that the snapshot holds.
+    fn snapshot_is_kept(&self) -> Result<(), StateError> {
+        match &mut *lock(&self.keeping) {
+            Keeping::Journal(journal) => journal.drop_older(),
+            Keeping::Nowhere | Keeping::Ended => Ok(()),
+        }
+    }
+
     /// Continues after the revision of a state file.
-    pub(crate) fn resume_at(&self, revision: u64) {
+    fn resume_at(&self, revision: u64) {
         self.write().resume_at(revision);
     }
 }

@@ -54,6 +54,8 @@ pub enum Refusal {
     Missing,
     /// The object has another version by now.
     Changed,
+    /// The change could not be written down, for this reason.
+    NotKept(String),
 }
 
 /// What a commit did.
@@ -122,9 +124,9 @@ impl Store {
         self.tables.iter().filter(|(_, table)| !table.objects.is_empty()).map(|(name, _)| name)
     }
 
-    /// Makes a change, or returns why not. A version that equals the old one makes no revision.
-    pub fn commit(
-        &mut self,
+    /// Returns the change that a write is, or why it can't be made. A version that equals the old one makes no revision.
+    pub fn prepare(
+        &self,
         object_ref: &ObjectRef,
         write: Write,
         now: Timestamp,
@@ -150,12 +152,15 @@ impl Store {
             }
             (Write::Delete { .. }, Some(kept)) => (Change::Deleted, kept.at(revision)),
         };
-        let event = Arc::new(Event::new(change, Arc::new(object), previous, now));
-        self.revision = revision;
-        self.index(&event, object_ref);
+        Ok(Committed::Changed(Arc::new(Event::new(change, Arc::new(object), previous, now))))
+    }
+
+    /// Makes a change that was prepared since the last one was made.
+    pub fn apply(&mut self, object_ref: &ObjectRef, event: &Arc<Event>, now: Timestamp) {
+        self.revision = event.revision;
+        self.index(event, object_ref);
         let table = self.tables.entry(Arc::clone(&object_ref.table)).or_default();
-        table.record(Arc::clone(&event), now, self.limits);
-        Ok(Committed::Changed(event))
+        table.record(Arc::clone(event), now, self.limits);
     }
 
     fn index(&mut self, event: &Event, object_ref: &ObjectRef) {
@@ -247,6 +252,21 @@ impl Store {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    impl Store {
+        fn commit(
+            &mut self,
+            object_ref: &ObjectRef,
+            write: Write,
+            now: Timestamp,
+        ) -> Result<Committed, Refusal> {
+            let committed = self.prepare(object_ref, write, now)?;
+            if let Committed::Changed(event) = &committed {
+                self.apply(object_ref, event, now);
+            }
+            Ok(committed)
+        }
+    }
 
     fn object_ref(key: &str) -> ObjectRef {
         ObjectRef { table: "/pods".into(), key: key.into() }

@@ -131,5 +131,6 @@ fn commit_new(
     match request.cluster.commit(object_ref, Write::Create(encoded)) {
         Ok(committed) => Ok(Written::Stored(Arc::clone(committed.object()))),
         Err(Refusal::Exists | Refusal::Missing | Refusal::Changed) => Err(exists()),
+        Err(Refusal::NotKept(why)) => Err(ApiError::internal(why)),
     }
 }

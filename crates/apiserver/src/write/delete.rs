@@ -241,6 +241,7 @@ pub(crate) fn delete_object(
                 return Ok(if waits { Deleted::Waiting(object) } else { Deleted::Gone(old) });
             }
             Err(Refusal::Missing) => return Err(ApiError::not_found(&resource.kind, name)),
+            Err(Refusal::NotKept(why)) => return Err(ApiError::internal(why)),
             Err(Refusal::Changed | Refusal::Exists) => {}
         }
     }

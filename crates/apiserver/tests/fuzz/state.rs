@@ -1,4 +1,4 @@
-//! What must hold for every state file: it is refused with its line, or it is a cluster that works and can be kept again.
+//! What must hold for every state file and its logs: they are refused with their line, or they are a cluster that works and can be kept again.
 
 use std::fs;
 
@@ -10,9 +10,22 @@ use super::server::{block_on, builder, get};
 /// The first line of a state file.
 const HEAD: &str = "{\"format\":\"addon-operator apiserver state 1\",\"revision\":4000}\n";
 
-/// Starts a server with `bytes` as its file, and another one with what that server keeps. What has no first line is taken
+/// What stands between the state file, the older log and the log.
+const NEXT: &[u8] = b"=====\n";
+
+/// Starts a server with `bytes` as its files, and another one with what that server keeps. What has no first line is taken
 /// for the lines of objects.
 pub(crate) fn run(bytes: &[u8]) {
+    let mut parts = Vec::new();
+    let mut rest = bytes;
+    while parts.len() < 2
+        && let Some(at) = rest.windows(NEXT.len()).position(|window| window == NEXT)
+    {
+        parts.push(&rest[..at]);
+        rest = &rest[at + NEXT.len()..];
+    }
+    parts.push(rest);
+    let bytes = parts.remove(0);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state");
     let mut file = bytes.to_vec();
@@ -24,19 +37,27 @@ pub(crate) fn run(bytes: &[u8]) {
         file.extend(format!("{{\"objects\":{count}}}\n").bytes());
     }
     fs::write(&path, &file).unwrap();
+    for (log, ending) in parts.iter().zip(["log.1", "log"]) {
+        fs::write(path.with_extension(ending), log).unwrap();
+    }
+    let everything = [&[file.as_slice()], parts.as_slice()].concat().concat();
     block_on(async {
         let server = match builder().state(&path).build() {
             Ok(server) => server,
             Err(StartError::State(error)) => {
                 assert!(error.to_string().contains("state file"), "{error}");
-                return assert_eq!(fs::read(&path).unwrap(), file, "a broken file is left as it is");
+                assert_eq!(fs::read(&path).unwrap(), file, "a broken file is left as it is");
+                for (log, ending) in parts.iter().zip(["log.1", "log"]) {
+                    assert_eq!(&fs::read(path.with_extension(ending)).unwrap(), log, "and so are its logs");
+                }
+                return;
             }
             Err(error) => panic!("{error}"),
         };
-        answers(&server, &file).await;
+        answers(&server, &everything).await;
         server.shutdown().await.unwrap();
         let again = builder().state(&path).build().unwrap_or_else(|error| panic!("what was kept: {error}"));
-        answers(&again, &file).await;
+        answers(&again, &everything).await;
         again.shutdown().await.unwrap();
     });
 }
