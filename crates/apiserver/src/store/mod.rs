@@ -90,6 +90,8 @@ pub struct ObjectRef {
 #[derive(Debug, Default)]
 pub struct Store {
     revision: u64,
+    /// The revision before which the history of no table is known.
+    floor: u64,
     limits: Limits,
     tables: BTreeMap<TableName, Table>,
     /// Where the object of an identity is.
@@ -159,7 +161,8 @@ impl Store {
     pub fn apply(&mut self, object_ref: &ObjectRef, event: &Arc<Event>, now: Timestamp) {
         self.revision = event.revision;
         self.index(event, object_ref);
-        let table = self.tables.entry(Arc::clone(&object_ref.table)).or_default();
+        let floor = self.floor;
+        let table = self.tables.entry(Arc::clone(&object_ref.table)).or_insert_with(|| Table::new(floor));
         table.record(Arc::clone(event), now, self.limits);
     }
 
@@ -205,7 +208,7 @@ impl Store {
         selects: &dyn Fn(&Stored) -> bool,
     ) -> Result<Page, Expired> {
         let Some(table) = self.tables.get(table) else {
-            return Ok(Page::default());
+            return self.not_before_floor(at).map(|()| Page::default());
         };
         match at {
             Some(revision) => table.page_at(revision, range, selects),
@@ -221,11 +224,20 @@ impl Store {
 
     /// Returns at most `limit` changes of a table after `revision`, oldest first.
     pub fn since(&self, table: &str, revision: u64, limit: usize) -> Result<Vec<Arc<Event>>, Expired> {
-        self.tables.get(table).map_or_else(|| Ok(Vec::new()), |table| table.since(revision, limit))
+        match self.tables.get(table) {
+            Some(table) => table.since(revision, limit),
+            None => self.not_before_floor(Some(revision)).map(|()| Vec::new()),
+        }
+    }
+
+    fn not_before_floor(&self, at: Option<u64>) -> Result<(), Expired> {
+        let is_known = at.is_none_or(|revision| revision >= self.floor);
+        if is_known { Ok(()) } else { Err(Expired { oldest: self.floor }) }
     }
 
     /// Forgets the history: older revisions than the present one are expired.
     pub fn forget_history(&mut self) {
+        self.floor = self.revision;
         for table in self.tables.values_mut() {
             table.forget(self.revision);
         }
@@ -398,5 +410,18 @@ mod tests {
         let line: serde_json::Value = serde_json::from_slice(&event.frame(Change::Deleted)).unwrap();
         assert_eq!(line["object"]["size"], json!(0));
         assert_eq!(line["object"]["metadata"]["resourceVersion"], json!(event.revision.to_string()));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_expired_for_tables_without_objects_too() {
+        let mut store = Store::new(Limits::default());
+        store.resume_at(9);
+        let range = Range::default();
+        assert_eq!(store.since("/pods", 8, 9).unwrap_err(), Expired { oldest: 9 });
+        assert_eq!(store.list("/pods", &range, Some(8), ALL).unwrap_err(), Expired { oldest: 9 });
+        assert!(store.since("/pods", 9, 9).unwrap().is_empty());
+        create(&mut store, "a");
+        assert_eq!(store.since("/pods", 8, 9).unwrap_err(), Expired { oldest: 9 });
+        assert_eq!(store.since("/pods", 9, 9).unwrap().len(), 1);
     }
 }

@@ -86,6 +86,11 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Returns an empty table whose history before `floor` is not known.
+    pub(super) fn new(floor: u64) -> Table {
+        Table { floor, ..Table::default() }
+    }
+
     pub(super) fn record(&mut self, event: Arc<Event>, now: Timestamp, limits: Limits) {
         match event.change {
             Change::Added | Change::Modified => {

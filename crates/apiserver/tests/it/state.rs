@@ -3,7 +3,7 @@
 use apiserver::ApiServer;
 use serde_json::json;
 
-use crate::{get, post};
+use crate::{delete, get, post, watch};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -89,4 +89,31 @@ async fn a_revision_that_the_cluster_cannot_have_is_told() {
     }
     std::fs::write(&path, file(8, 8)).unwrap();
     kept_in(&path).unwrap().shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_watch_that_goes_on_after_a_restart_is_told_that_its_revision_is_gone() {
+    const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let server = kept_in(&path).unwrap();
+    let revision =
+        |object: &serde_json::Value| object["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    // Secrets come and go, so that the table is empty when the server starts again.
+    let (_, secret) = post(&server, SECRETS, json!({"metadata": {"name": "a"}})).await;
+    assert_eq!(delete(&server, &format!("{SECRETS}/a"), json!({})).await.0, 200);
+    let (_, map) = post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
+    let before = revision(&map);
+    post(&server, MAPS, json!({"metadata": {"name": "b"}})).await;
+    server.shutdown().await.unwrap();
+    let server = kept_in(&path).unwrap();
+    for (path, old) in [(SECRETS, revision(&secret)), (MAPS, before)] {
+        let path = format!("{path}?watch=1&timeoutSeconds=1&resourceVersion={old}");
+        let events = watch(&server, &path, 1).await;
+        assert_eq!(events[0]["object"]["code"], 410, "{events:?}");
+    }
+    let (_, list) = get(&server, SECRETS).await;
+    post(&server, SECRETS, json!({"metadata": {"name": "b"}})).await;
+    let path = format!("{SECRETS}?watch=1&timeoutSeconds=1&resourceVersion={}", revision(&list));
+    assert_eq!(watch(&server, &path, 1).await[0]["object"]["metadata"]["name"], "b");
 }
