@@ -220,6 +220,13 @@ impl Cluster {
                 self.work_queue.add(Work::Deleting(key));
             }
         })?;
+        // The end of the server may have come between a definition and the verdict about it.
+        for definition in self.storage.all(DEFINITIONS, None) {
+            if !naming::is_established(&definition.value()) {
+                let object = ObjectRef { table: DEFINITIONS.into(), key: definition.key.clone() };
+                self.establish(&object, &definition);
+            }
+        }
         Ok(())
     }
 

@@ -117,3 +117,33 @@ async fn a_watch_that_goes_on_after_a_restart_is_told_that_its_revision_is_gone(
     let path = format!("{SECRETS}?watch=1&timeoutSeconds=1&resourceVersion={}", revision(&list));
     assert_eq!(watch(&server, &path, 1).await[0]["object"]["metadata"]["name"], "b");
 }
+
+#[tokio::test]
+async fn a_definition_whose_verdict_the_end_of_the_server_cut_off_is_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let server = kept_in(&path).unwrap();
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"}, "versions": [{"name": "v1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(post(&server, definitions, definition).await.0, 201);
+    server.shutdown().await.unwrap();
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let begun: Vec<String> = kept
+        .lines()
+        .map(|line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            if let Some(object) = line.get_mut("object").and_then(serde_json::Value::as_object_mut)
+                && object["metadata"]["name"] == "things.example.com"
+            {
+                assert!(object.remove("status").is_some());
+            }
+            line.to_string()
+        })
+        .collect();
+    std::fs::write(&path, begun.join("\n")).unwrap();
+    let server = kept_in(&path).unwrap();
+    assert_eq!(get(&server, "/apis/example.com/v1/things").await.0, 200);
+}
