@@ -70,14 +70,30 @@ fn create_1000_config_maps(bencher: divan::Bencher) {
     bencher
         .counter(ItemsCount::new(1_000_usize))
         .with_inputs(|| ApiServer::builder().build().unwrap())
-        .bench_values(|server| {
-            runtime.block_on(async {
-                for n in 0..1_000 {
-                    let body = format!(r#"{{"metadata":{{"name":"map-{n}"}},"data":{{"key":"value"}}}}"#);
-                    send(server.service(), Method::POST, "/api/v1/namespaces/default/configmaps", body).await;
-                }
-            });
+        .bench_values(|server| runtime.block_on(create_config_maps(&server)));
+}
+
+/// As [`create_1000_config_maps`], with a state file.
+#[divan::bench(sample_count = 10)]
+fn create_1000_config_maps_that_are_kept(bencher: divan::Bencher) {
+    let runtime = runtime();
+    bencher
+        .counter(ItemsCount::new(1_000_usize))
+        .with_inputs(|| {
+            let directory = tempfile::tempdir().unwrap();
+            (ApiServer::builder().state(directory.path().join("state")).build().unwrap(), directory)
+        })
+        .bench_values(|(server, directory)| {
+            runtime.block_on(create_config_maps(&server));
+            (server, directory)
         });
+}
+
+async fn create_config_maps(server: &ApiServer) {
+    for n in 0..1_000 {
+        let body = format!(r#"{{"metadata":{{"name":"map-{n}"}},"data":{{"key":"value"}}}}"#);
+        send(server.service(), Method::POST, "/api/v1/namespaces/default/configmaps", body).await;
+    }
 }
 
 #[divan::bench(sample_count = 10, args = [1, 2])]
