@@ -120,6 +120,7 @@ mod source_signatures;
 mod source_speed;
 mod source_stores;
 mod source_updates;
+mod state_kills;
 mod support;
 mod terminal;
 mod testing;
