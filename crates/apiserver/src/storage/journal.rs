@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::kept::{Line, beside};
+use super::recovery::{Line, beside};
 use super::state_file::StateError;
 use crate::store::{Change, Event, ObjectRef};
 

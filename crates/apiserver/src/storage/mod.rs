@@ -1,7 +1,7 @@
 //! The objects of a cluster: the store behind its lock, and the watches that wait for its changes.
 
 mod journal;
-mod kept;
+mod recovery;
 pub(crate) mod state_file;
 mod watchers;
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::journal::{self, Journal, Lock};
-use super::kept::{self, End, FORMAT, Head, Kept, Line, Source};
+use super::recovery::{self, End, FORMAT, Head, Line, Recovery, Source};
 use super::{Contents, Storage};
 use crate::registry::DEFINITIONS;
 use crate::store::ObjectRef;
@@ -100,7 +100,7 @@ impl StateFile {
         for path in journal::logs(&self.path) {
             logs.extend(open(path)?);
         }
-        let revision = match Kept::read(open(self.path.clone())?, logs)? {
+        let revision = match Recovery::read(open(self.path.clone())?, logs)? {
             Some(kept) => {
                 let revision = kept.revision;
                 kept.restore(restore)?;
@@ -124,7 +124,7 @@ impl StateFile {
 
     fn write_snapshot(&self, storage: &Storage) -> Result<u64, StateError> {
         let fail = |source| StateError::Write(self.path.clone(), source);
-        let beside = kept::beside(&self.path, ".new");
+        let beside = recovery::beside(&self.path, ".new");
         let contents = storage.snapshot()?;
         let revision = contents.revision;
         write(contents, &beside).map_err(fail)?;
@@ -280,7 +280,7 @@ mod tests {
         fn is_kept(&self, step: &str) {
             let sources = journal::logs(&self.file.path).map(|log| open(log).unwrap());
             let logs = sources.into_iter().flatten().collect();
-            let kept = Kept::read(open(self.file.path.clone()).unwrap(), logs).unwrap().unwrap();
+            let kept = Recovery::read(open(self.file.path.clone()).unwrap(), logs).unwrap().unwrap();
             let (mut found, store) = (Vec::new(), self.storage.read());
             assert_eq!(kept.revision, store.revision(), "{step}");
             kept.restore(|object, value, revision| found.push((object.key, value.clone(), revision)))
@@ -319,7 +319,7 @@ mod tests {
             world.is_kept("the log was renamed and another one begun");
             world.delete(&format!("a{round}"));
             world.is_kept("a change meanwhile");
-            let new = kept::beside(&world.file.path, ".new");
+            let new = recovery::beside(&world.file.path, ".new");
             write(contents, &new).unwrap();
             world.is_kept("the snapshot was written");
             if round == 1 {

@@ -52,7 +52,7 @@ pub(super) struct Source<R> {
 
 /// A cluster as its files tell it.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct Recovery {
     pub(super) revision: u64,
     /// Definitions come before their instances, so that the kind is known when these are read.
     objects: BTreeMap<(bool, ObjectRef), Version>,
@@ -63,17 +63,17 @@ struct Version {
     revision: u64,
     object: Box<RawValue>,
     /// Where it was read.
-    place: Place,
+    place: Position,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct Position {
     path: PathBuf,
     line: usize,
     is_log: bool,
 }
 
-impl Place {
+impl Position {
     fn broken(&self, why: impl ToString) -> StateError {
         let (path, line, why) = (self.path.clone(), self.line, why.to_string());
         if self.is_log {
@@ -87,13 +87,13 @@ impl Place {
 /// The lines of a file.
 struct Lines<R> {
     reader: R,
-    place: Place,
+    place: Position,
     text: Vec<u8>,
 }
 
 impl<R: BufRead> Lines<R> {
     fn new(source: Source<R>, is_log: bool) -> Lines<R> {
-        let place = Place { path: source.path, line: 0, is_log };
+        let place = Position { path: source.path, line: 0, is_log };
         Lines { reader: source.reader, place, text: Vec::new() }
     }
 
@@ -116,14 +116,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-impl Kept {
+impl Recovery {
     /// Reads a snapshot and the logs behind it, the older one first.
     ///
     /// Returns nothing if there is no snapshot.
     pub(super) fn read<R: BufRead>(
         snapshot: Option<Source<R>>,
         logs: Vec<Source<R>>,
-    ) -> Result<Option<Kept>, StateError> {
+    ) -> Result<Option<Recovery>, StateError> {
         let Some(snapshot) = snapshot else {
             for log in logs {
                 let mut lines = Lines::new(log, true);
@@ -133,14 +133,14 @@ impl Kept {
             }
             return Ok(None);
         };
-        let mut kept = Kept::of_snapshot(Lines::new(snapshot, false))?;
+        let mut kept = Recovery::of_snapshot(Lines::new(snapshot, false))?;
         for log in logs {
             kept.add(Lines::new(log, true))?;
         }
         Ok(Some(kept))
     }
 
-    fn of_snapshot<R: BufRead>(mut lines: Lines<R>) -> Result<Kept, StateError> {
+    fn of_snapshot<R: BufRead>(mut lines: Lines<R>) -> Result<Recovery, StateError> {
         if !lines.next()? {
             return Err(lines.place.broken("the file is empty"));
         }
@@ -153,7 +153,7 @@ impl Kept {
             let why = format!("the revision is {}, expected at most {MAX_REVISION}", head.revision);
             return Err(lines.place.broken(why));
         }
-        let mut kept = Kept { revision: head.revision, objects: BTreeMap::new() };
+        let mut kept = Recovery { revision: head.revision, objects: BTreeMap::new() };
         let mut objects = 0;
         while lines.next()? {
             if let Ok(end) = serde_json::from_slice::<End>(&lines.text) {
@@ -197,7 +197,7 @@ impl Kept {
         Ok(())
     }
 
-    fn put(&mut self, line: Line<'_>, place: &Place) {
+    fn put(&mut self, line: Line<'_>, place: &Position) {
         let version =
             Version { revision: line.revision, object: line.object.to_owned(), place: place.clone() };
         self.objects.insert(order(&line), version);
@@ -254,7 +254,8 @@ mod tests {
     /// Reads the files of a state; returns its revision and the objects with theirs.
     fn read(snapshot: &str, older: &str, log: &str) -> Result<(u64, Vec<(String, u64)>), String> {
         let logs = vec![source("s.log.1", older), source("s.log", log)];
-        let kept = Kept::read(Some(source("s", snapshot)), logs).map_err(|error| error.to_string())?.unwrap();
+        let kept =
+            Recovery::read(Some(source("s", snapshot)), logs).map_err(|error| error.to_string())?.unwrap();
         let revision = kept.revision;
         let mut found = Vec::new();
         kept.restore(|object, _, revision| found.push((object.key.to_string(), revision)))
@@ -325,7 +326,7 @@ mod tests {
     fn a_log_of_another_state_is_refused() {
         let error = read(&snapshot(4, &[]), "", &change("a", 9)).unwrap_err();
         assert!(error.contains("s.log is broken at line 1: the revision is 9, expected 5"), "{error}");
-        let alone = |log: &str| Kept::read(None, vec![source("s.log", log)]);
+        let alone = |log: &str| Recovery::read(None, vec![source("s.log", log)]);
         let error = alone(&change("a", 9)).unwrap_err().to_string();
         assert!(error.contains("s.log") && error.contains("is missing"), "{error}");
         assert!(alone("").unwrap().is_none());
