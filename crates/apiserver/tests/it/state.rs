@@ -1,13 +1,13 @@
 //! Clusters that outlive their server.
 
-use apiserver::ApiServer;
+use apiserver::{ApiServer, StartError, StateError};
 use serde_json::json;
 
 use crate::{delete, get, post, watch};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-fn kept_in(path: &std::path::Path) -> Result<ApiServer, apiserver::StartError> {
+fn kept_in(path: &std::path::Path) -> Result<ApiServer, StartError> {
     ApiServer::builder().state(path).build()
 }
 
@@ -92,7 +92,7 @@ async fn a_revision_that_the_cluster_cannot_have_is_told() {
 }
 
 #[tokio::test]
-async fn a_watch_that_goes_on_after_a_restart_is_told_that_its_revision_is_gone() {
+async fn slip_38_a_watch_that_goes_on_after_a_restart_is_told_that_its_revision_is_gone() {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state");
@@ -146,4 +146,58 @@ async fn a_definition_whose_verdict_the_end_of_the_server_cut_off_is_served() {
     std::fs::write(&path, begun.join("\n")).unwrap();
     let server = kept_in(&path).unwrap();
     assert_eq!(get(&server, "/apis/example.com/v1/things").await.0, 200);
+}
+
+/// Starts a server on the state of another one that ended without an orderly end.
+fn started_after_the_end_of(server: ApiServer, path: &std::path::Path) -> ApiServer {
+    drop(server);
+    loop {
+        // A snapshot that had begun is written to its end first.
+        match kept_in(path) {
+            Err(StartError::State(StateError::InUse(_))) => std::thread::yield_now(),
+            started => return started.unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn slip_38_a_server_without_an_orderly_end_comes_back_as_a_whole_cluster() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let server = kept_in(&path).unwrap();
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"}, "versions": [{"name": "v1", "served": true, "storage": true,
+        "selectableFields": [{"jsonPath": ".spec.color"}], "schema": {"openAPIV3Schema": {"type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}}}}}]}});
+    post(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    let thing = |name: &str, color: &str| json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {"color": color}});
+    for (name, color) in [("a", "red"), ("b", "blue")] {
+        assert_eq!(post(&server, THINGS, thing(name, color)).await.0, 201);
+    }
+    let service = |name: &str| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
+    let (_, first) = post(&server, SERVICES, service("first")).await;
+    for name in ["kept", "gone"] {
+        post(&server, MAPS, json!({"metadata": {"name": name}})).await;
+    }
+    let (_, page) = get(&server, &format!("{MAPS}?limit=1")).await;
+    assert_eq!(delete(&server, &format!("{MAPS}/gone"), json!({})).await.0, 200);
+    let (_, before) = get(&server, MAPS).await;
+
+    let server = started_after_the_end_of(server, &path);
+    assert_eq!(get(&server, MAPS).await.1["items"], before["items"]);
+    let (_, red) = get(&server, &format!("{THINGS}?fieldSelector=spec.color%3Dred")).await;
+    assert_eq!(red["items"].as_array().unwrap().len(), 1, "{red}");
+    assert_eq!(red["items"][0]["metadata"]["name"], "a");
+    assert_eq!(get(&server, &format!("{SERVICES}/first")).await.1, first);
+    let (_, second) = post(&server, SERVICES, service("second")).await;
+    assert_ne!(first["spec"]["clusterIP"], second["spec"]["clusterIP"]);
+    let revision = |object: &serde_json::Value| -> u64 {
+        object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    };
+    assert!(revision(&second) > revision(&before), "{second} {before}");
+    let more = page["metadata"]["continue"].as_str().unwrap();
+    assert_eq!(get(&server, &format!("{MAPS}?limit=1&continue={more}")).await.0, 410);
 }
