@@ -138,7 +138,7 @@ async fn listed(client: &Client) -> (u64, Known) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_api_server_answered_before_it_was_killed_is_there_when_it_starts_again() {
+async fn slip_38_what_an_api_server_answered_before_it_was_killed_is_there_when_it_starts_again() {
     let world = Workspace::new();
     let mut random = StdRng::seed_from_u64(19);
     let (mut answered, mut largest) = (Answered::default(), 0);
@@ -182,7 +182,7 @@ async fn what_an_api_server_answered_before_it_was_killed_is_there_when_it_start
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_a_full_disk_has_no_room_for_is_refused_and_what_was_answered_is_kept() {
+async fn slip_38_a_change_that_a_full_disk_has_no_room_for_is_refused_and_what_was_answered_is_kept() {
     let world = Workspace::new();
     // 2 MiB for each file.
     let server = Server::start(&world, Some(2_048));
