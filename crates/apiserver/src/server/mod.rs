@@ -21,7 +21,7 @@ use crate::controllers::{simulation, worker};
 use crate::fault_injection::Faults;
 use crate::random;
 use crate::status::ApiError;
-use crate::storage::state_file::StateError;
+use crate::storage::StateError;
 use crate::webhooks::conversion;
 use audit::Audit;
 use endpoint::Endpoint;

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::recovery::{Line, beside};
-use super::state_file::StateError;
+use super::error::StateError;
 use crate::store::{Change, Event, ObjectRef};
 
 /// The largest log. It is that large only while no snapshot can be written.

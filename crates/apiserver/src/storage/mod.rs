@@ -1,5 +1,6 @@
 //! The objects of a cluster: the store behind its lock, and the watches that wait for its changes.
 
+mod error;
 mod journal;
 mod recovery;
 pub(crate) mod state_file;
@@ -11,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+pub(crate) use error::StateError;
 pub(crate) use watchers::Watcher;
 
 use crate::store::{Committed, Encoded, Limits, ObjectRef, Refusal, Store, Stored, TableName, Write, key_of};
 use crate::sync::lock;
 use journal::Journal;
-use state_file::StateError;
 use watchers::Watchers;
 
 /// The revision that watches receive when their table is no longer served.

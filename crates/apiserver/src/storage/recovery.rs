@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::state_file::StateError;
+use super::error::StateError;
 use crate::registry::DEFINITIONS;
 use crate::store::ObjectRef;
 

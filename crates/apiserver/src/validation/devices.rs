@@ -278,7 +278,9 @@ pub(super) fn reference(name: &str, known: &Requests<'_>, path: &str, report: &m
     if parts.len() > 2 {
         return report.invalid(path, name, DETAIL);
     }
-    parts.iter().for_each(|part| request_name(part, path, report));
+    for part in &parts {
+        request_name(part, path, report);
+    }
     let is_known = match parts.as_slice() {
         [request] => known.contains_key(request),
         [request, one] => known.get(request).is_some_and(|names| names.contains(one)),

@@ -332,27 +332,14 @@ fn changed_content(kind: &Kind, field: &str, (new, old): (&Value, &Value), repor
 
 fn content(kind: &Kind, object: &Value, report: &mut Report) {
     match (&*kind.group, &*kind.plural) {
-        ("", "configmaps") => config::config_map(object, report),
-        ("", "secrets") => config::secret(object, report),
-        ("", "namespaces") => config::namespace(object, report),
-        ("", "events") => config::event(object, "", report),
+        ("", plural) => core_content(plural, object, report),
+        ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io" | "resource.k8s.io", plural) => {
+            content_of_requests(plural, object, report)
+        }
         ("events.k8s.io", "events") => config::event(object, "events.k8s.io", report),
         ("coordination.k8s.io", "leases") => config::lease(object, report),
-        ("", "pods") => {
-            pod::warn_of_name(object, "the Pod's hostname", report);
-            pod::spec(fields::get(object, "spec"), "spec", report);
-        }
-        ("", "services") => network::service(object, report),
         ("networking.k8s.io", "ingresses") => ingress::ingress(object, report),
         ("networking.k8s.io", "networkpolicies") => network::network_policy(object, report),
-        ("", "persistentvolumeclaims") => storage::claim(object, report),
-        ("", "resourcequotas") => quota::quota(object, report),
-        ("", "limitranges") => limits::limit_range(object, report),
-        ("", "persistentvolumes") => volume::volume(object, report),
-        ("", "endpoints") => endpoints::endpoints(object, report),
-        ("", "nodes") => node::node(object, report),
-        ("", "replicationcontrollers") => workload::replication_controller(object, report),
-        ("", "podtemplates") => workload::template_object(object, report),
         ("apps", "controllerrevisions") => workload::revision(object, report),
         ("discovery.k8s.io", "endpointslices") => endpoints::slice(object, report),
         ("networking.k8s.io", "ingressclasses") => ingress::ingress_class(object, report),
@@ -365,23 +352,7 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("networking.k8s.io", "servicecidrs") => address::networks(object, report),
         ("networking.k8s.io", "ipaddresses") => address::address(object, report),
         ("apiregistration.k8s.io", "apiservices") => api_service::api_service(object, report),
-        ("resource.k8s.io", "resourceclaims") => devices::claim(object, "spec", Age::New, report),
-        ("resource.k8s.io", "resourceclaimtemplates") => devices::template(object, Age::New, report),
-        ("resource.k8s.io", "deviceclasses") => devices::class(object, None, report),
-        ("resource.k8s.io", "resourceslices") => device_slice::slice(object, report),
         ("certificates.k8s.io", _) => signing_request::request(object, report),
-        ("flowcontrol.apiserver.k8s.io", "flowschemas") => flow::schema(object, report),
-        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => flow::level(object, report),
-        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
-            webhook::configuration(object, true, report);
-        }
-        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
-            webhook::configuration(object, false, report);
-        }
-        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => policy::policy(object, report),
-        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
-            policy::binding(object, report);
-        }
         ("scheduling.k8s.io", "priorityclasses") => config::priority_class(object, report),
         ("storage.k8s.io", "volumeattachments") => storage::attachment(object, report),
         ("apps", "deployments") => {
@@ -411,6 +382,53 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("autoscaling", _) => scale::autoscaler(object, report),
         ("policy", "poddisruptionbudgets") => scale::budget(object, report),
         ("apiextensions.k8s.io", "customresourcedefinitions") => definition::definition(object, report),
+        _ => {}
+    }
+}
+
+/// Checks an object of the group without name.
+fn core_content(plural: &str, object: &Value, report: &mut Report) {
+    match plural {
+        "configmaps" => config::config_map(object, report),
+        "secrets" => config::secret(object, report),
+        "namespaces" => config::namespace(object, report),
+        "events" => config::event(object, "", report),
+        "pods" => {
+            pod::warn_of_name(object, "the Pod's hostname", report);
+            pod::spec(fields::get(object, "spec"), "spec", report);
+        }
+        "services" => network::service(object, report),
+        "persistentvolumeclaims" => storage::claim(object, report),
+        "resourcequotas" => quota::quota(object, report),
+        "limitranges" => limits::limit_range(object, report),
+        "persistentvolumes" => volume::volume(object, report),
+        "endpoints" => endpoints::endpoints(object, report),
+        "nodes" => node::node(object, report),
+        "replicationcontrollers" => workload::replication_controller(object, report),
+        "podtemplates" => workload::template_object(object, report),
+        _ => {}
+    }
+}
+
+/// Checks what says how requests are judged and queued, or what is asked for of devices.
+fn content_of_requests(plural: &str, object: &Value, report: &mut Report) {
+    match plural {
+        "resourceclaims" => devices::claim(object, "spec", Age::New, report),
+        "resourceclaimtemplates" => devices::template(object, Age::New, report),
+        "deviceclasses" => devices::class(object, None, report),
+        "resourceslices" => device_slice::slice(object, report),
+        "flowschemas" => flow::schema(object, report),
+        "prioritylevelconfigurations" => flow::level(object, report),
+        "mutatingwebhookconfigurations" => {
+            webhook::configuration(object, true, report);
+        }
+        "validatingwebhookconfigurations" => {
+            webhook::configuration(object, false, report);
+        }
+        "validatingadmissionpolicies" => policy::policy(object, report),
+        "validatingadmissionpolicybindings" => {
+            policy::binding(object, report);
+        }
         _ => {}
     }
 }
