@@ -92,4 +92,4 @@ pub use server::endpoint::{ConnectionCut, Endpoint};
 pub use server::transport::{Serving, TransportError};
 pub use server::{ApiServer, Builder, StartError};
 pub use status::{ApiError, Cause};
-pub use storage::state_file::StateError;
+pub use storage::StateError;

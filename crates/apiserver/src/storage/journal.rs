@@ -8,8 +8,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::recovery::{Line, beside};
 use super::error::StateError;
+use super::recovery::{Line, beside};
 use crate::store::{Change, Event, ObjectRef};
 
 /// The largest log. It is that large only while no snapshot can be written.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-pub(crate) use error::StateError;
+pub use error::StateError;
 pub(crate) use watchers::Watcher;
 
 use crate::store::{Committed, Encoded, Limits, ObjectRef, Refusal, Store, Stored, TableName, Write, key_of};

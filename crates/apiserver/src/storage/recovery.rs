@@ -74,7 +74,7 @@ struct Position {
 }
 
 impl Position {
-    fn broken(&self, why: impl ToString) -> StateError {
+    fn broken(&self, why: &(impl ToString + ?Sized)) -> StateError {
         let (path, line, why) = (self.path.clone(), self.line, why.to_string());
         if self.is_log {
             StateError::BrokenLog { path, line, why }
@@ -112,7 +112,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, StateError> {
-        serde_json::from_slice(&self.text).map_err(|error| self.place.broken(error))
+        serde_json::from_slice(&self.text).map_err(|error| self.place.broken(&error))
     }
 }
 
@@ -147,11 +147,11 @@ impl Recovery {
         let head: Head = lines.read()?;
         if head.format != FORMAT {
             let why = format!("the format is {:?}, expected {FORMAT:?}", head.format);
-            return Err(lines.place.broken(why));
+            return Err(lines.place.broken(&why));
         }
         if head.revision > MAX_REVISION {
             let why = format!("the revision is {}, expected at most {MAX_REVISION}", head.revision);
-            return Err(lines.place.broken(why));
+            return Err(lines.place.broken(&why));
         }
         let mut kept = Recovery { revision: head.revision, objects: BTreeMap::new() };
         let mut objects = 0;
@@ -159,7 +159,7 @@ impl Recovery {
             if let Ok(end) = serde_json::from_slice::<End>(&lines.text) {
                 if end.objects != objects {
                     let why = format!("{objects} objects were read, {} expected", end.objects);
-                    return Err(lines.place.broken(why));
+                    return Err(lines.place.broken(&why));
                 }
                 return Ok(kept);
             }
@@ -167,9 +167,9 @@ impl Recovery {
             if line.revision > head.revision {
                 let why =
                     format!("the revision is {}, that of the cluster only {}", line.revision, head.revision);
-                return Err(lines.place.broken(why));
+                return Err(lines.place.broken(&why));
             }
-            kept.put(line, &lines.place);
+            kept.put(&line, &lines.place);
             objects += 1;
         }
         lines.place.line -= 1;
@@ -185,29 +185,29 @@ impl Recovery {
             }
             if line.revision != self.revision + 1 {
                 let why = format!("the revision is {}, expected {}", line.revision, self.revision + 1);
-                return Err(lines.place.broken(why));
+                return Err(lines.place.broken(&why));
             }
             self.revision = line.revision;
             if line.object.get() == "null" {
                 self.objects.remove(&order(&line));
             } else {
-                self.put(line, &lines.place);
+                self.put(&line, &lines.place);
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, line: Line<'_>, place: &Position) {
+    fn put(&mut self, line: &Line<'_>, place: &Position) {
         let version =
             Version { revision: line.revision, object: line.object.to_owned(), place: place.clone() };
-        self.objects.insert(order(&line), version);
+        self.objects.insert(order(line), version);
     }
 
     /// Passes each object with its revision to `restore`.
     pub(super) fn restore(self, mut restore: impl FnMut(ObjectRef, &Value, u64)) -> Result<(), StateError> {
         for ((_, object_ref), Version { revision, object, place }) in self.objects {
             let object =
-                objects::decode::read(object.get().as_bytes()).map_err(|error| place.broken(error))?;
+                objects::decode::read(object.get().as_bytes()).map_err(|error| place.broken(&error))?;
             if !object.is_object() {
                 return Err(place.broken("an object is expected"));
             }
@@ -239,7 +239,9 @@ mod tests {
 
     fn snapshot(revision: u64, objects: &[(&str, u64)]) -> String {
         let mut text = format!("{{\"format\":\"{FORMAT}\",\"revision\":{revision}}}\n");
-        objects.iter().for_each(|(key, revision)| text.push_str(&change(key, *revision)));
+        for (key, revision) in objects {
+            text.push_str(&change(key, *revision));
+        }
         text + &format!("{{\"objects\":{}}}\n", objects.len())
     }
 

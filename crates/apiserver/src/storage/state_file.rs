@@ -261,10 +261,9 @@ mod tests {
         }
 
         fn with_journal<T>(&self, change: impl FnOnce(&mut Journal) -> T) -> T {
-            match &mut *lock(&self.storage.keeping) {
-                crate::storage::Keeping::Journal(journal) => change(journal),
-                other => panic!("{other:?}"),
-            }
+            let mut keeping = lock(&self.storage.keeping);
+            let crate::storage::Keeping::Journal(journal) = &mut *keeping else { panic!("{keeping:?}") };
+            change(journal)
         }
     }
 

@@ -334,7 +334,7 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
     match (&*kind.group, &*kind.plural) {
         ("", plural) => core_content(plural, object, report),
         ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io" | "resource.k8s.io", plural) => {
-            content_of_requests(plural, object, report)
+            content_of_requests(plural, object, report);
         }
         ("events.k8s.io", "events") => config::event(object, "events.k8s.io", report),
         ("coordination.k8s.io", "leases") => config::lease(object, report),
