@@ -333,7 +333,11 @@ impl Engine {
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleaseTested { run, outcome } => modules.tests_ended(lower.cx, run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
-            Event::ReleaseWaits { run, what } => lower.queues.run_waits(lower.cx, run, what),
+            Event::ReleaseWaits { run, what } => {
+                if let Some(module) = lower.queues.run_waits(lower.cx, run, what.clone()) {
+                    modules.removal_waits(&module, what);
+                }
+            }
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
             Event::ReviewAbandoned { id } => webhooks.abandoned(lower.cx, id),
             Event::ReviewRequested { id, webhook, review, timeout } => {

@@ -204,6 +204,20 @@ impl Modules {
         Some(format!("{}{}", failure.message, advice.unwrap_or_default()))
     }
 
+    /// Records what the removal of a module waits for, if it waits for anything.
+    pub(crate) fn removal_waits(&mut self, name: &ModuleName, what: Option<String>) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        if module.removal_waits != what {
+            module.removal_waits = what;
+            self.changed.insert(name.clone());
+        }
+    }
+
+    /// Returns what the removal of a module waits for, if it is under way and waits.
+    pub(crate) fn removal_wait_of(&self, name: &ModuleName) -> Option<&str> {
+        self.states.get(name)?.removal_waits.as_deref()
+    }
+
     /// Iterates over the names of all modules, orphans too.
     pub(crate) fn names(&self) -> impl Iterator<Item = &ModuleName> {
         self.states.keys()
@@ -347,6 +361,7 @@ impl Modules {
         }
         let change = module.phase.change_to(phase);
         module.phase = phase;
+        module.removal_waits = None;
         self.waits.phase_changed(name, phase);
         let names_chart = module.spec.names_charts();
         if let Some(change) = change {

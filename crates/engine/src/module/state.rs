@@ -48,6 +48,8 @@ pub(crate) struct ModuleState {
     pub(super) leaving: Option<Leaving>,
     /// When its removal began or had to wait first, if it is to be removed. A converge that begins anew has another task for it.
     pub(super) removal_since: Option<Time>,
+    /// What its removal waits for, for people.
+    pub(super) removal_waits: Option<String>,
     /// The content of its last run that succeeded.
     pub(super) ran: Option<u64>,
     /// The hooks whose `onStartup` ran, with the content that ran.
@@ -237,6 +239,7 @@ impl ModuleState {
             places: ReleasePlaces::default(),
             release_watched: false,
             has_no_credentials: false,
+            removal_waits: None,
             last_error: None,
             parked: None,
             drift: ReleaseDrift::default(),

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
 use crate::failure::{Failure, FailureKind};
 use crate::memory::ShortMemory;
-use crate::name::{QueueName, RunId, TaskId};
+use crate::name::{ModuleName, QueueName, RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
 use crate::retry::RetryPolicy;
 use crate::task::{Answer, HookRun, Running, Task, TaskKind};
@@ -49,10 +49,14 @@ impl Queues {
         self.put_running(Running { task, run, answer, since: cx.now, waits: None, dropped: false });
     }
 
-    /// Records what an effect waits for that is in flight.
-    pub(crate) fn run_waits(&mut self, cx: &Context, run: RunId, what: Option<String>) {
-        if let Some(running) = self.running_mut(run) {
-            running.waits = what.map(|what| (what, cx.now));
+    /// Records what an effect waits for that is in flight. Returns the module whose removal that is, if it is one.
+    pub(crate) fn run_waits(&mut self, cx: &Context, run: RunId, what: Option<String>) -> Option<ModuleName> {
+        let running = self.running_mut(run)?;
+        running.waits = what.map(|what| (what, cx.now));
+        if let TaskKind::ModuleDelete(delete) = &running.task.kind {
+            Some(delete.module.clone())
+        } else {
+            None
         }
     }
 

@@ -13,6 +13,14 @@ use crate::view::{Footprint, QueueView, TaskEnd, TaskView};
 const HOOK_ADVICE: &str = "look at that object and its Pods: what fails of it ends the run, and so does --helm-timeout; a module of an AddonsConfiguration \
      begins anew with another bundle or other values, and ends when it is switched off";
 
+/// The same about a removal, which no values and no switch end.
+const REMOVAL_ADVICE: &str = "look at that object and its Pods: what fails of it, or deletes it, ends this attempt, and so does --helm-timeout; the removal is \
+     then tried again, without hooks if the Secret of the last revision has the label addon-operator.io/skip-hooks=true";
+
+fn advice_on_hook(kind: &TaskKind) -> &'static str {
+    if matches!(kind, TaskKind::ModuleDelete(_)) { REMOVAL_ADVICE } else { HOOK_ADVICE }
+}
+
 impl Queues {
     /// Returns a picture of all queues with their first tasks: `main` first, then by name.
     pub(crate) fn views(&self, most_tasks: usize, now: Time) -> Vec<QueueView> {
@@ -34,7 +42,7 @@ impl Queues {
                     Some((what, since)) => TaskView {
                         waits_for: Some(what.clone()),
                         blocked_for: Some(now.since(*since)),
-                        wait_advice: Some(HOOK_ADVICE.to_owned()),
+                        wait_advice: Some(advice_on_hook(&task.kind).to_owned()),
                         ..view
                     },
                 }

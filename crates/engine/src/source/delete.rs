@@ -1,6 +1,6 @@
 //! The end of a configuration: its modules are removed, then those that failed may try again, then its object goes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::known::{Source, work_key};
 use super::known_sources::Role;
@@ -149,7 +149,7 @@ impl Sources {
         let step = patches::set_status(cx, key, object, &status, (&now, &now));
         (source.desired, source.is_written) = (Some(status), false);
         // What it waits for next is something else.
-        (source.hanging, source.removing) = (Some(failure.clone()), Some(BTreeSet::new()));
+        (source.hanging, source.removing) = (Some(failure.clone()), Some(BTreeMap::new()));
         self.announce(cx, key, (true, "RemovalFailed"), format!("{key}: {message}"));
         Some(step)
     }
@@ -175,24 +175,31 @@ impl Sources {
         }
         let names: Vec<&str> = left.keys().map(ModuleName::as_str).collect();
         let what = format!("the removal of modules {}", names.join(", "));
-        let problem = left.iter().find_map(|(name, error)| Some(format!("; {name}: {}", error.as_ref()?)));
-        let message =
-            format!("it is being deleted, and waits for {what}{}", problem.clone().unwrap_or_default());
+        let failed = left.iter().find_map(|(name, error)| Some(format!("; {name}: {}", error.as_ref()?)));
+        let wait_of = |name: &ModuleName| modules.removal_wait_of(name).map(str::to_owned);
+        let removing: BTreeMap<ModuleName, Option<String>> =
+            left.keys().map(|name| (name.clone(), wait_of(name))).collect();
+        // What holds up an attempt that is under way counts for more than why the one before failed.
+        let waits =
+            removing.iter().find_map(|(name, wait)| Some(format!("; {name} waits for {}", wait.as_ref()?)));
+        let detail = waits.as_ref().or(failed.as_ref()).map_or("", String::as_str);
+        let message = format!("it is being deleted, and waits for {what}{detail}");
         let now = self.config.time_of_day(cx.now);
         let source = self.known.get_mut(key)?;
         let object = source.object.as_ref()?;
-        let names: BTreeSet<ModuleName> = left.keys().cloned().collect();
         // After a restart nothing was tried yet, and what the object says is still so.
-        let is_same = source.removing.as_ref().is_none_or(|before| *before == names);
-        source.removing = Some(names);
-        let is_said = is_same && problem.is_none() && object.status.is_deleting;
+        let is_same = source.removing.as_ref().map_or(waits.is_none(), |before| *before == removing);
+        source.removing = Some(removing);
+        let is_said = is_same && failed.is_none() && object.status.is_deleting;
         let status = object.status.deleting(&message, &left);
         if is_said || object.status == status || source.is_left_alone() {
             return Some(Step::Wait(what));
         }
         let step = patches::set_status(cx, key, object, &status, (&now, &now));
         (source.desired, source.is_written) = (Some(status), false);
-        if problem.is_some() {
+        // Each attempt that fails alike would be told anew.
+        if failed.is_some() && waits.is_none() && source.announced_removal != failed {
+            source.announced_removal = failed;
             self.announce(cx, key, (true, "RemovalFailed"), format!("{key}: {message}"));
         }
         Some(step)

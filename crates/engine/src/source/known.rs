@@ -1,6 +1,6 @@
 //! What is known about one configuration: its object, the work on it, and what the last pass found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::object::SourceObject;
@@ -51,8 +51,10 @@ pub(super) struct Source {
     pub(super) bumps: BTreeSet<SourceKey>,
     /// Why its deletion could not begin, while that is being told.
     pub(super) hanging: Option<Failure>,
-    /// The modules whose removal it waits for, if it waits for any.
-    pub(super) removing: Option<BTreeSet<ModuleName>>,
+    /// The modules whose removal it waits for, if it waits for any, each with what that waits for.
+    pub(super) removing: Option<BTreeMap<ModuleName, Option<String>>>,
+    /// Why a removal failed, as it was announced last.
+    pub(super) announced_removal: Option<String>,
     /// Whether those that failed were chosen as it is deleted.
     pub(super) is_bumped: bool,
     /// The phase that was announced, or that it had when it was seen first.

@@ -523,10 +523,27 @@ pub(super) fn way_out_of_ownerless(module: &ModuleView, source: &SourceKey) -> S
     )
 }
 
+/// Returns whether a configuration is being deleted: it offers nothing any more.
+pub(super) fn is_going(view: &View, source: &str) -> bool {
+    view.sources.iter().any(|its| its.is_deleting && its.key.to_string() == source)
+}
+
+/// Returns what the removal of a module waits for, and what to do about that.
+pub(super) fn removal_wait<'v>(view: &'v View, name: &ModuleName) -> Option<(&'v str, Option<&'v String>)> {
+    let tasks = view.queues.iter().flat_map(|queue| &queue.tasks);
+    let mut its = tasks.filter(|task| task.running.is_some() && task.module.as_ref() == Some(name));
+    its.find_map(|task| Some((task.waits_for.as_deref()?, task.wait_advice.as_ref())))
+}
+
 /// Returns what ends that the removal of a module fails again and again.
-pub(super) fn way_out_of_removal(name: &ModuleName, source: &str) -> String {
+pub(super) fn way_out_of_removal(view: &View, name: &ModuleName, source: &str) -> String {
+    let who = if is_going(view, source) {
+        "any other configuration".to_owned()
+    } else {
+        format!("{source} or any other configuration")
+    };
     format!(
-        "its removal is tried again by itself; if it can't succeed, let {source} or any other configuration offer a bundle {name} \
+        "its removal is tried again by itself; if it can't succeed, let {who} offer a bundle {name} \
          with which it does: that takes the module over"
     )
 }

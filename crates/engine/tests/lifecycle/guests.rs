@@ -602,6 +602,44 @@ fn what_a_release_waits_for_is_named() {
     assert!(told(&world).iter().all(|text| !text.contains(what)));
 }
 
+#[test]
+fn what_a_removal_waits_for_is_named_by_its_configuration_that_is_being_deleted() {
+    let mut world = offering(&["aWeb", "aJob", "other"]);
+    world.applies("a/x", &[URL]);
+    world.run_for(3_000);
+    world.take("uninstall a-web", HANGS);
+    world.deletes("a/x");
+    let trace = world.run_for(3_000);
+    let run = trace.rsplit("uninstall a/a-web #").next().unwrap();
+    let number: String = run.chars().take_while(char::is_ascii_digit).collect();
+    let run = engine::RunId::new(number.parse().unwrap());
+    let what = "Job a/migrate (pre-delete hook of its chart) to end";
+    let message = |world: &World| world.status("a/x")["conditions"][0]["message"].to_string();
+    assert!(!message(&world).contains(what));
+    world.send_in(0, Event::ReleaseWaits { run, what: Some(what.to_owned()) });
+    world.run_for(1_000);
+    assert!(message(&world).contains(&format!("a-web waits for {what}")), "{}", message(&world));
+    let told = |world: &World| {
+        let module = world.told(|view, format| why::module(view, "a-web", format).unwrap().text());
+        [module, world.told(|view, format| why::source(view, "a/x", format).unwrap().text())]
+    };
+    for text in told(&world) {
+        let is_useful = text.contains(what) && text.contains("look at that object and its Pods");
+        assert!(is_useful && text.contains("skip-hooks=true") && !text.contains("offer it again"), "{text}");
+    }
+    // While nothing changes, nothing is written, however often it is told.
+    let version = world.version("a/x");
+    world.send_in(0, Event::ReleaseWaits { run, what: Some(what.to_owned()) });
+    world.run_for(20_000);
+    assert_eq!(world.version("a/x"), version);
+    world.send_in(0, Event::ReleaseWaits { run, what: None });
+    world.run_for(1_000);
+    assert!(!message(&world).contains(what), "{}", message(&world));
+    for text in told(&world) {
+        assert!(!text.contains(what) && !text.contains("offer it again"), "{text}");
+    }
+}
+
 /// A world with a module whose release is in the namespace that a test says, by the file `module.yaml`.
 fn placed(namespace: Option<&str>) -> crate::build::Files {
     let namespace = namespace.map(Into::into);

@@ -1025,7 +1025,8 @@ impl World {
             let action = if known { ReleaseAction::Uninstalled } else { ReleaseAction::Absent };
             Ok(ReleaseOutcome { action, revision: 0, checksum: 0, changed: None, taken_over: Vec::new() })
         };
-        self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
+        let takes = self.takes_for(&format!("uninstall {name}"), RELEASE);
+        self.send_in(takes, Event::ReleaseFinished { run, outcome });
     }
 
     fn upgrade(&mut self, run: RunId, (module, target): (&Module, &ReleaseTarget), checksum: &str) {

@@ -1,5 +1,7 @@
 //! Who says whether a module is on, and what switches one on that is off.
 
+use std::fmt::Write as _;
+
 use super::{Answer, Link};
 use crate::extenders::Extender;
 use crate::view::format::{Format, span};
@@ -97,10 +99,15 @@ pub(super) fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: 
         }
         Source::Withdrawn => {
             answer.verdict = format!("{begin}: {} does not bring it any more, it is being removed", last.by);
-            if module.last_error.is_none() {
-                answer.advice.push(format!("nothing, or let {} offer it again", last.by));
+            if let Some((what, advice)) = problems::removal_wait(view, name) {
+                let _ = write!(answer.verdict, ", and that waits for {}", (format.show)(what));
+                answer.advice.extend(advice.cloned());
+            } else if module.last_error.is_some() {
+                answer.advice.push(problems::way_out_of_removal(view, name, &last.by));
+            } else if problems::is_going(view, &last.by) {
+                answer.advice.push("nothing: its removal goes on by itself".to_owned());
             } else {
-                answer.advice.push(problems::way_out_of_removal(name, &last.by));
+                answer.advice.push(format!("nothing, or let {} offer it again", last.by));
             }
         }
         Source::Script => {

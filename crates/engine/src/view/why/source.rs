@@ -48,17 +48,24 @@ pub fn source(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     Ok(answer)
 }
 
-/// Tells of modules whose removal fails, which the end of a configuration waits for.
+/// Tells of modules whose removal waits or fails, which the end of a configuration waits for.
 fn removals(view: &View, source: &SourceView, format: Format<'_>, answer: &mut Answer) {
     let is_its = |module: &&ModuleView| {
         let is_of_it = module.origin.as_ref().is_some_and(|origin| origin.source == source.key);
         is_of_it && module.phase == "deleting"
     };
     for module in view.modules.iter().filter(is_its) {
-        let Some(error) = &module.last_error else { continue };
         let name = &module.name;
+        if let Some((what, advice)) = problems::removal_wait(view, name) {
+            answer.facts.push(("module", format!("{name}: its removal waits for {}", (format.show)(what))));
+            if let Some(advice) = advice {
+                add(&mut answer.advice, advice);
+            }
+            continue;
+        }
+        let Some(error) = &module.last_error else { continue };
         answer.facts.push(("module", format!("{name}: its removal fails: {}", format.failure(error))));
-        add(&mut answer.advice, &problems::way_out_of_removal(name, &source.key.to_string()));
+        add(&mut answer.advice, &problems::way_out_of_removal(view, name, &source.key.to_string()));
     }
 }
 
