@@ -146,3 +146,17 @@ fn a_removal_that_gives_way_does_not_wait_for_hooks_whose_queue_is_named_like_it
     assert!(trace.contains("upgrade other") && trace.contains("uninstall web"), "{trace}");
     assert_eq!(world.queue("main_queue_web").len(), 1, "the hook runs on");
 }
+
+#[test]
+fn a_module_that_is_on_again_while_its_removal_hangs_runs_when_five_minutes_are_over() {
+    let mut world = World::new(&pair()).settled().takes("web/bye.sh", HOUR);
+    world.send_in(0, config(101, &OFF));
+    wait(&mut world, 100_000);
+    world.send_in(0, config(102, &[("other", "x: 2"), ("web", "x: 2")]));
+    let trace = wait(&mut world, 195_000);
+    assert!(!trace.contains("upgrade"), "{trace}");
+    let trace = wait(&mut world, 20_000);
+    assert!(trace.contains("cancel #") && !trace.contains("uninstall"), "{trace}");
+    assert!(trace.contains("upgrade web") && trace.contains("upgrade other"), "{trace}");
+    assert!(world.view().queues.iter().all(|queue| queue.tasks.is_empty()), "{trace}");
+}
