@@ -4,7 +4,7 @@ use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::immutable_shown;
+use super::immutable_field::immutable_shown;
 use crate::fields::{get, list, text, texts};
 
 const NETWORKS: &str = "spec.cidrs";

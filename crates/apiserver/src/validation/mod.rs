@@ -14,6 +14,7 @@ mod devices;
 mod endpoints;
 mod errors;
 mod flow;
+mod immutable_field;
 mod ingress;
 mod job_status;
 mod limits;
@@ -46,6 +47,7 @@ pub use errors::{FieldError, Report};
 pub(crate) use pod_parts::{ephemeral, resize};
 
 use self::devices::Age;
+use self::immutable_field::{immutable, immutable_shown};
 use crate::fields;
 use crate::kind::Kind;
 
@@ -258,6 +260,7 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => pod_status::update(new, old, &mut report),
         ("batch", "jobs") => job_status::update(new, old, &mut report),
+        ("resource.k8s.io", "resourceclaims") => claim_status::update(new, old, &mut report),
         _ => {}
     }
     report
@@ -299,23 +302,6 @@ pub fn update_custom(new: &Value, old: &Value) -> Report {
         metadata::validate_update(new, old, &mut report);
     }
     report
-}
-
-fn immutable(field: &str, new: &Value, old: &Value, report: &mut Report) {
-    let (is, was) = (fields::get(new, field), fields::get(old, field));
-    if is != was {
-        // A text that is no longer there is shown as empty.
-        let shown = if is.is_null() && was.is_string() { &Value::String(String::new()) } else { is };
-        report.invalid(field, shown.clone(), "field is immutable");
-    }
-}
-
-/// Like [`immutable`], for values whose fields have an order in the text; an object that is gone is `null` there.
-fn immutable_shown(field: &str, shown: &str, new: &Value, old: &Value, report: &mut Report) {
-    if fields::get(new, field) != fields::get(old, field) {
-        let shown = if fields::has(new, field) { shown } else { "null" };
-        report.invalid_shown(field, shown, "field is immutable");
-    }
 }
 
 /// Checks an object but for a field that stays as it was: older servers may have taken it.

@@ -7,7 +7,7 @@ use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, item, key};
-use super::{api_service, claim_status, flow, signing_request, storage};
+use super::{api_service, flow, signing_request, storage};
 use crate::fields::{get, has, int, list, map, text};
 use crate::kind::Kind;
 use crate::pod_resources;
@@ -140,7 +140,6 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value, report: &mut Report)
         ("policy", "poddisruptionbudgets") => {
             conditions(get(new, "status"), "status.conditions", report);
         }
-        ("resource.k8s.io", "resourceclaims") => claim_status::update(new, old, report),
         ("flowcontrol.apiserver.k8s.io", _) => flow::status(get(new, "status"), report),
         ("storage.k8s.io", "volumeattachments") => storage::attachment_status(get(new, "status"), report),
         ("certificates.k8s.io", _) => signing_request::signed(new, old, report),

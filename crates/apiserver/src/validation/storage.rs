@@ -5,7 +5,7 @@ use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, key};
-use super::immutable_shown;
+use super::immutable_field::immutable_shown;
 use super::metadata;
 use super::volume::driver_name;
 use crate::fields::{get, has, list, map, text, texts};
