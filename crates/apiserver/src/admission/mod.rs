@@ -1,5 +1,6 @@
 //! Admission: what depends on other objects than the one that is written.
 
+mod claim_source;
 pub(crate) mod condition;
 pub(crate) mod configured;
 pub(crate) mod expression;
@@ -150,10 +151,7 @@ pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value) -> Outco
         signing::sign_for(&request.user, object);
     }
     if resource.is("", "persistentvolumeclaims") {
-        // A source without a name is none.
-        if object.pointer("/spec/dataSource/name").is_none_or(|name| name == "") {
-            remove_from_spec(object, "dataSource");
-        }
+        claim_source::settle(None, object);
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             status.remove("phase");
         }
@@ -168,12 +166,6 @@ fn allocate_service(request: &RequestContext, old: Option<&Value>, service: &mut
     let cluster = &request.cluster;
     let is_dry_run = request.query.get("dryRun").is_some();
     cluster.service_allocator.allocate(&cluster.storage, &cluster.random, old, service, is_dry_run)
-}
-
-fn remove_from_spec(object: &mut Value, field: &str) {
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.remove(field);
-    }
 }
 
 /// Labels a namespace with its name, if it has one already.
@@ -229,6 +221,7 @@ pub(crate) fn admit_change(request: &RequestContext, old: &Value, new: &mut Valu
         definitions::prepare(new);
     }
     if request.resource.is("", "persistentvolumeclaims") && request.subresource.is_none() {
+        claim_source::settle(Some(old), new);
         return check_growth(request, old, new);
     }
     if request.resource.is("", "pods") && request.subresource.is_none() {

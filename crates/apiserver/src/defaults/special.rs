@@ -57,7 +57,8 @@ fn container(fields: &mut Fields) {
 /// Returns whether an image is the newest of its name; images without tag and digest are.
 fn has_latest_tag(image: &str) -> bool {
     let name = image.rsplit('/').next().unwrap_or_default();
-    if image.is_empty() || name.contains('@') {
+    // What is no name of an image has no tag that could be the latest.
+    if image.is_empty() || name.contains('@') || image.contains(char::is_whitespace) {
         return false;
     }
     name.rsplit_once(':').is_none_or(|(_, tag)| tag == "latest")

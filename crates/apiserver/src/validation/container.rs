@@ -18,6 +18,8 @@ const GE_ZERO: &str = "must be greater than or equal to 0";
 pub(super) struct Surroundings<'a> {
     pub(super) volumes: BTreeSet<&'a str>,
     pub(super) names: BTreeSet<&'a str>,
+    /// How many seconds the pod has to end.
+    pub(super) grace: Option<i64>,
 }
 
 /// Checks a list of containers; `init` is whether they run before the others.
@@ -56,7 +58,8 @@ pub(super) fn containers<'a>(
                 probe(get(container, field), &place, field != "readinessProbe", report);
             }
         }
-        lifecycle(container, &path, init && !sidecar, report);
+        lifecycle(container, &path, init && !sidecar, around.grace, report);
+        hidden(container, &path, report);
         policies(container, &path, report);
         resources(get(container, "resources"), &at(&path, "resources"), report);
         security(get(container, "securityContext"), &at(&path, "securityContext"), report);
@@ -64,11 +67,19 @@ pub(super) fn containers<'a>(
 }
 
 fn image(container: &Value, path: &str, report: &mut Report) {
-    let image = text(container, "image");
-    if image.is_empty() {
+    if text(container, "image").is_empty() {
         report.required(&at(path, "image"), "");
-    } else if image.trim() != image {
-        report.invalid(&at(path, "image"), image, "must not have leading or trailing whitespace");
+    }
+}
+
+/// Checks what is asked of the images of pods, and not of templates.
+pub(super) fn images(containers: &[Value], path: &str, report: &mut Report) {
+    for (index, container) in containers.iter().enumerate() {
+        let image = text(container, "image");
+        if image.trim() != image {
+            let place = at(&item(path, index), "image");
+            report.invalid(&place, image, "must not have leading or trailing whitespace");
+        }
     }
 }
 
@@ -319,7 +330,7 @@ pub(super) fn port(port: &Value, path: &str, report: &mut Report) {
     }
 }
 
-fn lifecycle(container: &Value, path: &str, forbidden: bool, report: &mut Report) {
+fn lifecycle(container: &Value, path: &str, forbidden: bool, grace: Option<i64>, report: &mut Report) {
     let lifecycle = get(container, "lifecycle");
     let path = at(path, "lifecycle");
     if lifecycle.is_null() {
@@ -330,7 +341,33 @@ fn lifecycle(container: &Value, path: &str, forbidden: bool, report: &mut Report
     }
     for field in ["postStart", "preStop"] {
         if has(lifecycle, field) {
-            handler(get(lifecycle, field), &at(&path, field), report);
+            let path = at(&path, field);
+            handler(get(lifecycle, field), &path, report);
+            sleep(get(lifecycle, field), grace, &path, report);
+        }
+    }
+}
+
+/// Checks that a pod ends before its time is over.
+fn sleep(handler: &Value, grace: Option<i64>, path: &str, report: &mut Report) {
+    let seconds = int(handler, "sleep.seconds").unwrap_or_default();
+    if let Some(grace) = grace.filter(|grace| has(handler, "sleep") && !(0..=*grace).contains(&seconds)) {
+        let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+        report.invalid(&at(path, "sleep"), seconds, &detail);
+    }
+}
+
+/// Warns of variables that have another value before, unless they build on it.
+fn hidden(container: &Value, path: &str, report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    for (index, variable) in list(container, "env").iter().enumerate() {
+        let (name, value) = (text(variable, "name"), text(variable, "value"));
+        let reference = format!("$({name})");
+        let builds = !has(variable, "valueFrom") && value != reference && value.contains(&reference);
+        if !seen.insert(name) && !builds {
+            let detail =
+                format!("hides previous definition of {name:?}, which may be dropped when using apply");
+            report.warn(&item(&at(path, "env"), index), Some(detail));
         }
     }
 }

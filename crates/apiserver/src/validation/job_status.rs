@@ -170,7 +170,7 @@ fn first_common(one: &[(i64, i64)], other: &[(i64, i64)]) -> Option<i64> {
 }
 
 /// Reads the ranges of `1,3-5`; returns what is wrong with it.
-fn read_indexes(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
+pub(super) fn read_indexes(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }

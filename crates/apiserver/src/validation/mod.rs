@@ -381,7 +381,7 @@ fn core_content(plural: &str, object: &Value, report: &mut Report) {
         "events" => config::event(object, "", report),
         "pods" => {
             pod::warn_of_name(object, "the Pod's hostname", report);
-            pod::spec(fields::get(object, "spec"), "spec", report);
+            pod::own_spec(fields::get(object, "spec"), report);
         }
         "services" => network::service(object, report),
         "persistentvolumeclaims" => storage::claim(object, report),

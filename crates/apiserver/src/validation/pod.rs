@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use objects::names;
 use serde_json::Value;
 
-use super::container::{Surroundings, containers, user};
+use super::container::{Surroundings, containers, images, user};
 use super::errors::{Report, at, item, key};
 use super::{metadata, pod_resources};
 use crate::fields::{get, has, int, list, map, text, texts};
@@ -15,6 +15,14 @@ pub(super) fn spec(object: &Value, path: &str, report: &mut Report) {
     spec_with(object, path, std::iter::empty(), report);
 }
 
+/// Checks the specification of a pod itself, not that of a template.
+pub(super) fn own_spec(object: &Value, report: &mut Report) {
+    spec(object, "spec", report);
+    for field in ["containers", "initContainers"] {
+        images(list(object, field), &at("spec", field), report);
+    }
+}
+
 /// Checks the specification of a pod that gets volumes from elsewhere, too.
 pub(super) fn spec_with<'a>(
     spec: &'a Value,
@@ -22,7 +30,8 @@ pub(super) fn spec_with<'a>(
     more: impl Iterator<Item = &'a str>,
     report: &mut Report,
 ) {
-    let mut around = Surroundings::default();
+    let grace = int(spec, "terminationGracePeriodSeconds");
+    let mut around = Surroundings { grace, ..Surroundings::default() };
     volumes(spec, path, &mut around.volumes, report);
     around.volumes.extend(more);
     let place = at(path, "containers");

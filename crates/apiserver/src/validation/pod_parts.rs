@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-use super::container::{Surroundings, containers};
+use super::container::{Surroundings, containers, images};
 use super::errors::{Report, at, item};
 use super::{metadata, pod_update};
 use crate::fields::{get, has, list, map, text};
@@ -86,9 +86,11 @@ pub(crate) fn ephemeral(new: &Value, old: &Value) -> Report {
     let mut around = Surroundings {
         volumes: list(spec, "volumes").iter().map(|volume| text(volume, "name")).collect(),
         names: names("containers").chain(names("initContainers")).collect(),
+        ..Surroundings::default()
     };
     let wanted = list(spec, "ephemeralContainers");
     containers(wanted, PATH, false, &mut around, &mut report);
+    images(wanted, PATH, &mut report);
     for (index, container) in wanted.iter().enumerate() {
         let path = item(PATH, index);
         let target = text(container, "targetContainerName");

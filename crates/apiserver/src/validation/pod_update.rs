@@ -43,7 +43,7 @@ pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
 /// Checks a specification that exists: changes of pods are not warned of, as it is programs that make them.
 pub(super) fn specification(spec: &Value, report: &mut Report) {
     let mut whole = Report::default();
-    pod::spec(spec, "spec", &mut whole);
+    pod::own_spec(spec, &mut whole);
     // Such containers come by a request of their own and stay, and so does the node.
     whole.errors.retain(|error| error.field != "spec.ephemeralContainers" && error.field != "spec.nodeName");
     report.errors.extend(whole.errors);

@@ -36,12 +36,46 @@ pub(super) fn claim_spec(spec: &Value, path: &str, report: &mut Report) {
         Ok(_) => {}
         Err(_) => report.required(&place, ""),
     }
+    for part in ["requests", "limits"] {
+        let amount = text(get(spec, &at("resources", part)), "storage");
+        if amount.parse::<Quantity>().is_ok_and(|amount| !amount.is_integer()) {
+            let detail = format!("fractional byte value {amount:?} is invalid, must be an integer");
+            report.warn(&key(&at(&at(path, "resources"), part), "storage"), Some(detail));
+        }
+    }
+    sources(spec, path, report);
     let class = text(spec, "storageClassName");
     if !class.is_empty() {
         report.invalid_all(&at(path, "storageClassName"), class, names::subdomain(class));
     }
     let mode = text(spec, "volumeMode");
     report.one_of_or_empty(&at(path, "volumeMode"), mode, &["Block", "Filesystem"]);
+}
+
+/// Checks what a volume begins with: the older field says what the newer one does.
+fn sources(spec: &Value, path: &str, report: &mut Report) {
+    let (older, newer) = (get(spec, "dataSource"), get(spec, "dataSourceRef"));
+    for (source, place) in [(older, at(path, "dataSource")), (newer, at(path, "dataSourceRef"))] {
+        if source.is_null() {
+            continue;
+        }
+        for field in ["name", "kind"] {
+            if text(source, field).is_empty() {
+                report.required(&at(&place, field), "");
+            }
+        }
+        let (group, kind) = (text(source, "apiGroup"), text(source, "kind"));
+        if !group.is_empty() {
+            report.invalid_all(&at(&place, "apiGroup"), group, names::subdomain(group));
+        } else if kind != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            report.invalid(&place, kind, detail);
+        }
+    }
+    let differs = |field: &str| get(older, field) != get(newer, field);
+    if !older.is_null() && !newer.is_null() && ["apiGroup", "kind", "name"].into_iter().any(differs) {
+        report.invalid_shown(path, "{}", "must match dataSourceRef");
+    }
 }
 
 pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {

@@ -4,7 +4,8 @@ use objects::names::{self, amount_or_percent, percent};
 use serde_json::{Map, Value};
 
 use super::container::not_negative;
-use super::errors::{Report, at};
+use super::errors::{Report, at, item};
+use super::job_status::read_indexes;
 use super::{metadata, pod, storage};
 use crate::fields::{flag, get, has, int, list, map, text};
 
@@ -357,6 +358,9 @@ pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
             }
         }
     }
+    if has(spec, "successPolicy") {
+        success_policy(spec, &at(path, "successPolicy"), report);
+    }
     let replacement = text(spec, "podReplacementPolicy");
     // With a policy for failures, pods that end are not replaced before they have failed.
     let all =
@@ -367,6 +371,66 @@ pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
     if !matches!(text(spec, "template.spec.restartPolicy"), "OnFailure" | "Never") {
         let detail = "valid values: \"OnFailure\", \"Never\"";
         report.required(&at(&place, "spec.restartPolicy"), detail);
+    }
+}
+
+/// Checks when a job counts as done before all of its pods are.
+fn success_policy(spec: &Value, path: &str, report: &mut Report) {
+    const MOST: usize = 20;
+    let rules = list(spec, "successPolicy.rules");
+    if text(spec, "completionMode") != "Indexed" {
+        let shown: Vec<String> = rules
+            .iter()
+            .map(|rule| {
+                let (indexes, count) = (get(rule, "succeededIndexes"), get(rule, "succeededCount"));
+                format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
+            })
+            .collect();
+        let shown = format!("{{\"Rules\":[{}]}}", shown.join(","));
+        return report.invalid_shown(path, &shown, "requires indexed completion mode");
+    }
+    let path = at(path, "rules");
+    if rules.is_empty() {
+        report.required(&path, "at least one rules must be specified when the successPolicy is specified");
+    }
+    if rules.len() > MOST {
+        report.too_many(&path, rules.len(), MOST);
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        success_rule(rule, int(spec, "completions").unwrap_or_default(), &item(&path, index), report);
+    }
+}
+
+fn success_rule(rule: &Value, completions: i64, path: &str, report: &mut Report) {
+    const LONGEST: usize = 64 * 1024;
+    let (indexes, count) = (get(rule, "succeededIndexes").as_str(), int(rule, "succeededCount"));
+    if indexes.is_none() && count.is_none() {
+        report.required(path, "at least one of succeededCount or succeededIndexes must be specified");
+    }
+    let mut named = 0;
+    if let Some(indexes) = indexes {
+        let path = at(path, "succeededIndexes");
+        if indexes.len() > LONGEST {
+            report.too_long(&path, LONGEST);
+        }
+        match read_indexes(indexes, completions) {
+            Ok(ranges) => named = ranges.iter().map(|(first, last)| last - first + 1).sum(),
+            Err(why) => report.invalid(&path, indexes, &format!("error parsing succeededIndexes: {why}")),
+        }
+    }
+    let Some(count) = count else { return };
+    not_negative(rule, "succeededCount", path, report);
+    let path = at(path, "succeededCount");
+    if count > completions {
+        let detail =
+            format!("must be less than or equal to {completions} (the number of specified completions)");
+        report.invalid(&path, count, &detail);
+    }
+    if indexes.is_some() && count > named {
+        let detail = format!(
+            "must be less than or equal to {named} (the number of indexes in the specified succeededIndexes field)"
+        );
+        report.invalid(&path, count, &detail);
     }
 }
 

@@ -449,5 +449,6 @@ pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Bo
         }
     }
     let encoder = ObjectEncoder::of(request);
-    encoder.answer_value(200, &encoder.list(&items, &metadata))
+    let warnings: Vec<String> = kept_dependents(&request.resource, &options).into_iter().collect();
+    Ok(crate::response::warned(encoder.answer_value(200, &encoder.list(&items, &metadata)), &warnings))
 }

@@ -67,6 +67,7 @@ fn files() -> BTreeMap<&'static str, &'static str> {
         ("strictness", include_str!("strictness.jsonl")),
         ("transitions", include_str!("transitions.jsonl")),
         ("updates", include_str!("updates.jsonl")),
+        ("workloads", include_str!("workloads.jsonl")),
         ("writes", include_str!("writes.jsonl")),
     ])
 }

@@ -903,11 +903,35 @@ def details():
     yield "selectable-versions", [kinds(version("v1", one), version("v2", two, **more)) for one, two in (([".spec.t"], [".spec.t"]), ([".spec.t"], []), ([], [".spec.t"]), ([".spec.t"], [".spec.d"]), ([".spec.none"], [".spec.none"])) for more in ({}, {"description": "another one"})]
 
 
+def workloads():
+    """What workloads and claims say of images, ends, variables, successes and sources."""
+    pod = lambda inner={}, **spec: {"metadata": {"labels": {"a": "b"}}, "spec": dict({"containers": [dict({"name": "c", "image": "i"}, **inner)]}, **spec)}
+    tried = lambda path, spec: step("POST", path + "?dryRun=All", {"metadata": M, "spec": spec})
+    daemons, controllers, jobs, claims, pods = (BASE[kind][0] for kind in ("ds", "rc", "job", "pvc", "pod"))
+    daemon = lambda *args, **spec: tried(daemons, {"selector": {"matchLabels": {"a": "b"}}, "template": pod(*args, **spec)})
+    blank = {"image": " i"}
+    yield "images", [daemon(blank), tried(controllers, {"selector": {"a": "b"}, "template": pod(blank)}), tried(jobs, {"template": {"spec": pod(blank, restartPolicy="Never")["spec"]}}), tried(pods, pod(blank)["spec"]), tried(pods, pod(initContainers=[{"name": "x", "image": "i "}])["spec"])]
+    sleep = lambda seconds, where="preStop": {"lifecycle": {where: {"sleep": {"seconds": seconds}}}}
+    yield "sleeps", [daemon(sleep(5), terminationGracePeriodSeconds=0), daemon(sleep(5)), daemon(sleep(31)), daemon(sleep(-1)), daemon(sleep(0)), tried(pods, pod(sleep(31, "postStart"))["spec"])]
+    yield "variables", [daemon({"env": [{"name": "X", "value": one}, {"name": "X", "value": two}]}) for one, two in (("1", "2"), ("1", "$(X)2"), ("1", "$(X)"), ("1", "1"))] + [daemon({"env": [{"name": "X", "value": "1"}, {"name": "X", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]})]
+    success = lambda rules, **spec: tried(jobs, dict({"successPolicy": {"rules": rules}, "template": {"spec": pod(restartPolicy="Never")["spec"]}}, **spec))
+    yield "successes", [success([{"succeededCount": 1}]), success([])] + [success(rules, completionMode="Indexed", completions=3) for rules in ([], [{}], [{"succeededCount": 1}], [{"succeededCount": 4}], [{"succeededCount": -1}], [{"succeededIndexes": "0-1"}], [{"succeededIndexes": "0-5"}], [{"succeededIndexes": "x"}], [{"succeededIndexes": "0,2", "succeededCount": 3}], [{"succeededIndexes": "2,0"}], [{"succeededCount": 1}] * 21)]
+    source = lambda kind, group=None, name="x", **more: dict({"kind": kind, "name": name}, **({"apiGroup": group} if group is not None else {}), **more)
+    claim = lambda query="?dryRun=All", name="a", **spec: step("POST", claims + query, {"metadata": {"name": name}, "spec": dict({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}, **spec)})
+    own, snapshot, other = source("PersistentVolumeClaim"), source("VolumeSnapshot", "snapshot.storage.k8s.io"), source("Foo", "x.y")
+    yield "sources", [claim(dataSource=one) for one in (own, snapshot, other, {}, source("PersistentVolumeClaim", name=""), source("Foo"))] + [claim(dataSourceRef=one) for one in (own, snapshot, other, source("Foo"), source("Foo", "A_"), source("PersistentVolumeClaim", namespace="n"), source("", ""))] + [claim(dataSource=own, dataSourceRef=other), claim(dataSource=other, dataSourceRef=other)]
+    yield "sources-changed", [claim("", dataSource=own), step("PATCH", claims + "/a", {"metadata": {"labels": {"x": "y"}}}, "merge"), step("PATCH", claims + "/a", {"spec": {"dataSource": None, "dataSourceRef": own}}, "merge"), step("GET", claims + "/a")]
+    yield "fractions", [claim(resources={"requests": {"storage": "1.5"}}), claim(resources={"requests": {"storage": "1"}, "limits": {"storage": "2500m"}})]
+    job = {"metadata": M, "spec": {"template": {"spec": pod(restartPolicy="Never")["spec"]}}}
+    yield "jobs-deleted", [step("POST", jobs, job), step("DELETE", jobs + "?dryRun=All"), step("DELETE", jobs + "?dryRun=All&propagationPolicy=Orphan")]
+    yield "job-start", [step("POST", jobs, job), step("PATCH", jobs + "/a/status", {"status": {"startTime": T0}}, "merge"), step("PUT", jobs + "/a/status", dict(job, status={})), step("PUT", jobs + "/a/status", job)]
+
+
 SERIAL = {"crud", "custom", "rare", "reviews"}
 
 
 def families():
-    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources, details)}
+    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources, details, workloads)}
     for scripts in out.values():
         assert len({name for name, _ in scripts}) == len(scripts)
     return out
