@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::devices::{MOST, attribute_name, distinct, limited};
 use super::errors::{Report, at, item};
-use super::volume::driver_name;
 use super::immutable_field::immutable;
 use super::pod;
+use super::volume::driver_name;
 use crate::fields::{get, has, int, list, map, text};
 
 /// Checks what is in the slice of a pool of devices.
