@@ -16,6 +16,7 @@ mod errors;
 mod flow;
 mod immutable_field;
 mod ingress;
+mod job;
 mod job_status;
 mod limits;
 mod metadata;
@@ -352,11 +353,11 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("apps", "daemonsets") => workload::daemon_set(object, report),
         ("apps", "statefulsets") => workload::stateful_set(object, report),
         ("batch", "jobs") => {
-            workload::job(object, report);
+            job::job(object, report);
             pod::warn_of_name(object, "Pod names and hostnames", report);
         }
         ("batch", "cronjobs") => {
-            workload::cron_job(object, report);
+            job::cron_job(object, report);
             pod::warn_of_name(object, "Pod names and hostnames", report);
         }
         ("rbac.authorization.k8s.io", "roles" | "clusterroles") => {

@@ -63,6 +63,7 @@ impl From<UrlError> for LocationError {
             | UrlError::Escape
             | UrlError::Fragment
             | UrlError::IndexPath
+            | UrlError::PathInRepository
             | UrlError::Option(_)
             | UrlError::OptionTwice(_)
             | UrlError::Ref

@@ -84,6 +84,11 @@ pub enum UrlError {
         "the path of the index file in the repository is missing: write // and the path behind the repository, such as …/addons.git//index.yaml"
     )]
     IndexPath,
+    /// A path in the repository that can't be one.
+    #[error(
+        "the path behind // of the URL has an empty part, ends with a slash, or has a backslash or control character: write it such as …/addons.git//stable/index.yaml"
+    )]
+    PathInRepository,
     /// An option that git URLs do not have.
     #[error("the option {0:?} of a git URL is not known: there are ref and depth")]
     Option(String),

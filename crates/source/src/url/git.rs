@@ -84,8 +84,11 @@ impl fmt::Display for GitUrl {
 
 /// Returns a path in a repository, unescaped.
 fn relative_path(text: &str) -> Result<String, UrlError> {
-    if text.is_empty() || text.ends_with('/') {
+    if text.is_empty() {
         return Err(UrlError::IndexPath);
+    }
+    if text.ends_with('/') {
+        return Err(UrlError::PathInRepository);
     }
     if !has_whole_escapes(text) {
         return Err(UrlError::Escape);
@@ -93,7 +96,7 @@ fn relative_path(text: &str) -> Result<String, UrlError> {
     check_path(text)?;
     let decoded = percent_decode_str(text).decode_utf8().map_err(|_| UrlError::Escape)?;
     let is_name = |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_control() || c == '\\');
-    if decoded.split('/').all(is_name) { Ok(decoded.into_owned()) } else { Err(UrlError::IndexPath) }
+    if decoded.split('/').all(is_name) { Ok(decoded.into_owned()) } else { Err(UrlError::PathInRepository) }
 }
 
 #[derive(Debug, Default)]
