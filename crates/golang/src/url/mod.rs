@@ -11,3 +11,4 @@ pub use address::address_problem;
 pub use error::{UrlError, UrlErrorKind};
 pub use escape::{path_escape, path_unescape};
 pub use parts::{Url, UserInfo};
+pub use resolve::without_dots;

@@ -44,8 +44,9 @@ impl Url {
     }
 }
 
-/// Resolves `.` and `..`.
-fn without_dots(path: &str) -> String {
+/// Returns a path from the root on with its `.` and `..` resolved, as RFC 3986 says (5.2.4): they never lead above the root.
+/// One that ends with them is a directory.
+pub fn without_dots(path: &str) -> String {
     if path.is_empty() {
         return String::new();
     }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use golang::url::without_dots;
 use percent_encoding::percent_decode_str;
 
 use super::error::{MAX_URL_BYTES, UrlError};
@@ -220,8 +221,8 @@ impl HttpUrl {
         self.beside(reference)
     }
 
-    /// Returns the URL that a redirect names, as [`Self::join`] does. Its path may have `.` and `..`, which are resolved as
-    /// RFC 3986 says (5.2.4): they never lead above the root of the server. Escaped ones are refused.
+    /// Returns the URL that a redirect names, as [`Self::join`] does. Its path may have `.` and `..`, which never lead above the
+    /// root of the server. Escaped ones are refused.
     pub fn redirected(&self, location: &str, protocols: Protocols) -> Result<Self, UrlError> {
         let (before_query, query) = split_query(location);
         let has_server = before_query.split('/').next().is_some_and(|first| first.contains(':'))
@@ -307,22 +308,6 @@ impl fmt::Display for HttpUrl {
             None => Ok(()),
         }
     }
-}
-
-/// Returns a path from the root on without `.` and `..`. One that ends with them is a directory.
-fn without_dots(path: &str) -> String {
-    let mut parts = Vec::new();
-    for part in path.split('/').skip(1) {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            _ => parts.push(part),
-        }
-    }
-    if path.ends_with("/.") || path.ends_with("/..") {
-        parts.push("");
-    }
-    format!("/{}", parts.join("/"))
 }
 
 /// Splits a query off, without its question mark.
