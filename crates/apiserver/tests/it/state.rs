@@ -118,17 +118,22 @@ async fn slip_38_a_watch_that_goes_on_after_a_restart_is_told_that_its_revision_
     assert_eq!(watch(&server, &path, 1).await[0]["object"]["metadata"]["name"], "b");
 }
 
+/// Defines a kind whose objects can be selected by their color; returns the status of the answer.
+async fn define_things(server: &ApiServer) -> u16 {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"}, "versions": [{"name": "v1", "served": true, "storage": true,
+        "selectableFields": [{"jsonPath": ".spec.color"}], "schema": {"openAPIV3Schema": {"type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}}}}}]}});
+    post(server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await.0
+}
+
 #[tokio::test]
 async fn a_definition_whose_verdict_the_end_of_the_server_cut_off_is_served() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state");
     let server = kept_in(&path).unwrap();
-    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
-        "names": {"plural": "things", "kind": "Thing"}, "versions": [{"name": "v1", "served": true, "storage": true,
-        "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    assert_eq!(post(&server, definitions, definition).await.0, 201);
+    assert_eq!(define_things(&server).await, 201);
     server.shutdown().await.unwrap();
     let kept = std::fs::read_to_string(&path).unwrap();
     let begun: Vec<String> = kept
@@ -167,12 +172,7 @@ async fn slip_38_a_server_without_an_orderly_end_comes_back_as_a_whole_cluster()
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state");
     let server = kept_in(&path).unwrap();
-    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
-        "names": {"plural": "things", "kind": "Thing"}, "versions": [{"name": "v1", "served": true, "storage": true,
-        "selectableFields": [{"jsonPath": ".spec.color"}], "schema": {"openAPIV3Schema": {"type": "object",
-        "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}}}}}]}});
-    post(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    define_things(&server).await;
     let thing = |name: &str, color: &str| json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {"color": color}});
     for (name, color) in [("a", "red"), ("b", "blue")] {
         assert_eq!(post(&server, THINGS, thing(name, color)).await.0, 201);
