@@ -75,9 +75,9 @@ pub(crate) async fn wait_for(
         if condition(object.as_ref()) {
             return Ok(object);
         }
-        gone = match (object, patience.absent) {
-            (None, Some(absent)) => gone.or_else(|| Some(Instant::now() + absent)),
-            (Some(_), _) | (None, None) => None,
+        gone = match object {
+            Some(_) => None,
+            None => gone.or_else(|| Some(Instant::now() + patience.absent?)),
         };
     }
 }
