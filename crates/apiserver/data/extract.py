@@ -64,6 +64,8 @@ SPECIAL = {
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "*", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "*",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "*",
 }
+# Published without a type: schemas, or something else.
+SCHEMAS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 SCALARS = {("string", None): "s", ("string", "byte"): "y", ("boolean", None): "b", ("integer", "int32"): "i", ("integer", "int64"): "l", ("integer", None): "l", ("number", "double"): "n", ("number", None): "n"}
 
 
@@ -131,6 +133,8 @@ class Types:
             extras.append("e=" + "|".join(schema["enum"]))
         if "nstring" in goflags:
             extras.append("g=" + go)
+        if owner == SCHEMAS and name in ("items", "additionalProperties", "additionalItems"):
+            extras.append("i=" + self.reference(SCHEMAS))
         if place:
             extras.append("n=" + place)
         return "\t".join([name, flags, self.shape(schema)] + extras)

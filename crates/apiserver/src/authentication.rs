@@ -17,6 +17,8 @@ pub(crate) struct User {
     pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
+    /// What else is known of it.
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
     /// Whether somebody else acts in its name: then its roles say what it may do.
     pub(crate) is_impersonated: bool,
 }
@@ -25,12 +27,14 @@ impl User {
     /// The user that the administrator's token stands for.
     pub(crate) fn admin() -> User {
         let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
-        User { name: "admin".to_owned(), uid: "admin".to_owned(), groups, is_impersonated: false }
+        let (name, uid) = ("admin".to_owned(), "admin".to_owned());
+        User { name, uid, groups, extra: BTreeMap::new(), is_impersonated: false }
     }
 
     pub(crate) fn anonymous() -> User {
         let groups = vec!["system:unauthenticated".to_owned()];
-        User { name: "system:anonymous".to_owned(), uid: String::new(), groups, is_impersonated: false }
+        let (name, uid) = ("system:anonymous".to_owned(), String::new());
+        User { name, uid, groups, extra: BTreeMap::new(), is_impersonated: false }
     }
 
     pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> User {
@@ -42,13 +46,19 @@ impl User {
                 format!("system:serviceaccounts:{namespace}"),
                 "system:authenticated".to_owned(),
             ],
+            extra: BTreeMap::new(),
             is_impersonated: false,
         }
     }
 
     /// Returns the user as reviews show it.
     pub(crate) fn to_value(&self) -> Value {
-        json!({"username": self.name, "uid": self.uid, "groups": self.groups})
+        let mut shown = json!({"username": self.name, "groups": self.groups});
+        if let Some(fields) = shown.as_object_mut() {
+            fields.extend((!self.uid.is_empty()).then(|| ("uid".to_owned(), json!(self.uid))));
+            fields.extend((!self.extra.is_empty()).then(|| ("extra".to_owned(), json!(self.extra))));
+        }
+        shown
     }
 }
 

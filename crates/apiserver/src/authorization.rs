@@ -2,13 +2,15 @@
 //!
 //! Every client with a known token may do everything here. Who acts in the name of another user may do what that user may.
 
+use std::collections::BTreeMap;
+
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use crate::authentication::User;
 use crate::cluster::Cluster;
-use crate::fields::{get, list, text};
-use crate::request::{Path, Query};
+use crate::fields::{get, list, text, texts};
+use crate::request::{Path, Query, RequestContext, percent_decode};
 use crate::status::{ApiError, Details, Outcome};
 use crate::store::table_name;
 
@@ -17,6 +19,12 @@ const MASTERS: &str = "system:masters";
 
 /// The group of all users that are known.
 const AUTHENTICATED: &str = "system:authenticated";
+
+/// The group of all others.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// What the names of headers begin with that say more of a user, in small letters.
+const EXTRA: &str = "impersonate-extra-";
 
 /// The API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -62,11 +70,16 @@ pub(crate) fn impersonated(headers: &HeaderMap) -> Outcome<Option<User>> {
     {
         groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     }
-    if name != "system:anonymous" && !groups.iter().any(|group| group == AUTHENTICATED) {
-        groups.push(AUTHENTICATED.to_owned());
+    let has = |wanted: &str| groups.iter().any(|group| group == wanted);
+    let is_anonymous = name == "system:anonymous";
+    if !has(UNAUTHENTICATED) && (is_anonymous || !has(AUTHENTICATED)) {
+        groups.push((if is_anonymous { UNAUTHENTICATED } else { AUTHENTICATED }).to_owned());
     }
     let uid = texts("impersonate-uid").into_iter().next().unwrap_or_default();
-    Ok(Some(User { name, uid, groups, is_impersonated: true }))
+    let keys = headers.keys().map(http::HeaderName::as_str);
+    let extra = keys.filter_map(|header| Some((percent_decode(header.strip_prefix(EXTRA)?), texts(header))));
+    let extra = extra.collect();
+    Ok(Some(User { name, uid, groups, extra, is_impersonated: true }))
 }
 
 /// Refuses what the roles of a user do not allow. Who acts in its own name may do everything.
@@ -82,6 +95,29 @@ pub(crate) fn check(
     if is_allowed(cluster, user, &asked) { Ok(()) } else { Err(asked.refusal(&user.name)) }
 }
 
+/// Refuses a change that makes a new object, unless the roles of the user allow that, too.
+pub(crate) fn check_creation(request: &RequestContext, name: &str) -> Outcome<()> {
+    let kind = &request.resource.kind;
+    let asked = Attributes {
+        verb: "create".to_owned(),
+        group: kind.group.to_string(),
+        resource: kind.plural.to_string(),
+        namespace: request.namespace.clone().unwrap_or_default(),
+        name: name.to_owned(),
+        ..Attributes::default()
+    };
+    let user = &request.user;
+    if is_allowed(&request.cluster, user, &asked) { Ok(()) } else { Err(asked.refusal(&user.name)) }
+}
+
+/// Returns whether the user that a review names may do what it asks about. Where nobody acts in the name of others, everybody may.
+pub(crate) fn reviewed(cluster: &Cluster, spec: &Value) -> bool {
+    let groups = texts(spec, "groups").map(str::to_owned).collect();
+    let name = text(spec, "user").to_owned();
+    let user = User { name, uid: String::new(), groups, extra: BTreeMap::new(), is_impersonated: true };
+    !cluster.config.impersonation || is_allowed(cluster, &user, &Attributes::of_review(spec))
+}
+
 /// Returns whether the roles of a user allow something.
 pub(crate) fn is_allowed(cluster: &Cluster, user: &User, asked: &Attributes) -> bool {
     !user.is_impersonated
@@ -93,7 +129,11 @@ pub(crate) fn is_allowed(cluster: &Cluster, user: &User, asked: &Attributes) -> 
 pub(crate) fn rules(cluster: &Cluster, user: &User, namespace: &str) -> Vec<Value> {
     let mut rules = Vec::new();
     if user.groups.iter().any(|group| group == AUTHENTICATED) {
-        rules.extend(rules_of_everybody());
+        rules.extend(rules_of_known());
+    }
+    if user.groups.iter().any(|group| [AUTHENTICATED, UNAUTHENTICATED].contains(&&**group)) {
+        let paths = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+        rules.push(json!({"verbs": ["get"], "nonResourceURLs": paths}));
     }
     let all = |plural: &str, namespace: Option<&str>| {
         cluster.storage.all(&table_name(GROUP, plural), namespace).into_iter().map(|stored| stored.value())
@@ -124,8 +164,9 @@ pub(crate) fn rules(cluster: &Cluster, user: &User, namespace: &str) -> Vec<Valu
     rules
 }
 
-/// Returns what the roles `system:basic-user`, `system:discovery` and `system:public-info-viewer` give to all users.
-fn rules_of_everybody() -> [Value; 3] {
+/// Returns what the roles `system:basic-user` and `system:discovery` give to all users that are known. Beside these,
+/// `system:public-info-viewer` has something for everybody.
+fn rules_of_known() -> [Value; 3] {
     let paths = [
         "/api",
         "/api/*",

@@ -38,6 +38,8 @@ pub(crate) struct Cluster {
     pub(crate) config: Config,
     pub(crate) storage: Arc<Storage>,
     pub(crate) registry: Registry,
+    /// The names of custom kinds.
+    names: naming::Names,
     pub(crate) work_queue: WorkQueue,
     pub(crate) authenticator: Authenticator,
     pub(crate) service_allocator: ServiceAllocator,
@@ -70,6 +72,7 @@ impl Cluster {
         let storage = Arc::new(Storage::new(config.history));
         Cluster {
             registry: Registry::new(),
+            names: naming::Names::default(),
             work_queue: WorkQueue::new(config.simulate.is_some()),
             authenticator: Authenticator::new(token),
             service_allocator: ServiceAllocator::default(),
@@ -164,18 +167,30 @@ impl Cluster {
         Err(ApiError::modified(&resource.kind, split_key(&object.key).1))
     }
 
-    /// Serves a definition whose names are free, and writes the verdict into its status.
+    /// Serves a definition whose names are free, and writes the verdict into its status. What becomes free by that goes to those that
+    /// wait for it.
     fn establish(&self, object: &ObjectRef, stored: &Stored) {
         let Some(resource) = self.registry.of_table(&object.table) else {
             return;
         };
-        let verdict = naming::verdict(&self.registry.resources(), &stored.value());
+        let (verdict, waiting) = self.names.give(&stored.value());
         let now = format_seconds(self.now());
         let updated = self.modify(&resource, object, DEFINITION_STATUS, |definition| {
             if naming::write_status(definition, &verdict, &now) { Edit::Write } else { Edit::Keep }
         });
         if let Ok(Some(stored)) = updated {
             self.define(&object.key, &stored.value());
+        }
+        self.establish_all(waiting);
+    }
+
+    /// Looks at definitions again that wait for their names.
+    fn establish_all(&self, names: Vec<String>) {
+        for key in names {
+            let object = ObjectRef { table: DEFINITIONS.into(), key: key.into() };
+            if let Some(stored) = self.storage.get(&object) {
+                self.establish(&object, &stored);
+            }
         }
     }
 
@@ -198,6 +213,7 @@ impl Cluster {
         if let Some(table) = self.registry.withdraw(name) {
             self.storage.close(&table);
         }
+        self.establish_all(self.names.take(name));
     }
 
     /// Puts back what the state file holds, if there is one.
@@ -211,6 +227,7 @@ impl Cluster {
             let fields = resource.map(|resource| resource.fields.clone()).unwrap_or_default();
             self.storage.restore(&key, Encoded::new(object, &fields), revision, now);
             if &*key.table == DEFINITIONS {
+                self.names.keep(object);
                 self.define(&key.key, object);
             }
             // What the end of the server interrupted continues with the first request.

@@ -59,6 +59,7 @@ mod protobuf;
 mod random;
 mod read;
 mod registry;
+mod regular_file;
 mod request;
 mod response;
 mod reviews;

@@ -54,3 +54,14 @@ pub(crate) fn add_finalizer(object: &mut Value, name: &str) -> Outcome<()> {
     }
     Ok(())
 }
+
+/// Reads a revision; the error is in the words of Go.
+pub(crate) fn revision(text: &str) -> Result<u64, String> {
+    // A sign is none of its characters.
+    let read = if text.starts_with('+') { "".parse::<u64>() } else { text.parse::<u64>() };
+    read.map_err(|error| {
+        let overflows = *error.kind() == std::num::IntErrorKind::PosOverflow;
+        let why = if overflows { "value out of range" } else { "invalid syntax" };
+        format!("strconv.ParseUint: parsing {}: {why}", golang::strconv::quote(text.as_bytes()))
+    })
+}

@@ -6,13 +6,16 @@ use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use crate::authorization::{self, Attributes};
+use crate::kind::Kind;
 use crate::read::ObjectEncoder;
 use crate::request::RequestContext;
 use crate::request::WriteOptions;
 use crate::response;
-use crate::status::{ApiError, Outcome};
+use crate::status::{ApiError, Cause, Outcome};
+use crate::strategy;
 use crate::subresources::asked::{self, Posted};
 use crate::subresources::bind_named;
+use crate::validation;
 
 /// Answers a review; nothing for kinds that are stored.
 pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>> {
@@ -44,10 +47,36 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
     let answer = asked::read(request, types, &options, &mut warnings).and_then(|review| {
         let posted = Posted { request, resource: &request.resource, name: None, options: &options };
         let review = posted.mutated(review, &mut warnings)?;
+        check(request, &review)?;
         posted.validate(&review, &mut warnings)?;
         reviewed(request, review)
     });
     Ok(Some(response::warned(answer, &warnings)))
+}
+
+/// Refuses a review that asks for nothing, or about nobody.
+fn check(request: &RequestContext, review: &Value) -> Outcome<()> {
+    let kind = &request.resource.kind;
+    let spec = |name: &str| review.pointer("/spec").and_then(|spec| spec.get(name)).and_then(Value::as_str);
+    match &*kind.kind {
+        "SelfSubjectRulesReview" if spec("namespace").unwrap_or_default().is_empty() => {
+            Err(ApiError::bad_request("no namespace on request"))
+        }
+        "TokenReview" if spec("token").unwrap_or_default().is_empty() => {
+            Err(ApiError::bad_request("token is required for TokenReview in authentication"))
+        }
+        "SubjectAccessReview" | "LocalSubjectAccessReview" | "SelfSubjectAccessReview" => {
+            let report = validation::access_review(&kind.kind, review, request.namespace.as_deref());
+            let causes: Vec<Cause> = report.errors.into_iter().map(strategy::cause).collect();
+            if causes.is_empty() {
+                return Ok(());
+            }
+            // Here the kind has no name.
+            let nameless = Kind { kind: String::new().into(), ..(**kind).clone() };
+            Err(ApiError::invalid(&nameless, "", causes))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn reviewed(request: &RequestContext, mut review: Value) -> Outcome<Response<Body>> {
@@ -68,7 +97,11 @@ fn reviewed(request: &RequestContext, mut review: Value) -> Outcome<Response<Bod
                 None => json!({"user": {}, "error": "invalid bearer token"}),
             }
         }
-        _ => json!({"allowed": true}),
+        "SelfSubjectAccessReview" => json!({"allowed": true}),
+        _ => {
+            let spec = fields.get("spec").unwrap_or(&Value::Null);
+            json!({"allowed": authorization::reviewed(&request.cluster, spec)})
+        }
     };
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
     if metadata.is_null() {

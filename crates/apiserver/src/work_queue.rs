@@ -89,7 +89,7 @@ impl WorkQueue {
                 self.add(Work::Deleting(object.clone()));
             }
         }
-        if self.simulates && is_simulated(&object.table) {
+        if self.simulates {
             for affected in affected(store, object, event) {
                 self.add(Work::Simulate(affected));
             }
@@ -199,6 +199,8 @@ pub(crate) fn is_simulated(table: &str) -> bool {
             | "/persistentvolumeclaims"
             | "/services"
             | "/namespaces"
+            | "/nodes"
+            | "/replicationcontrollers"
             | "apps/deployments"
             | "apps/replicasets"
             | "apps/statefulsets"
@@ -207,16 +209,77 @@ pub(crate) fn is_simulated(table: &str) -> bool {
     )
 }
 
-/// Returns the objects that must be looked at after a change: the object, and for pods and replica sets their owners.
+/// Returns the controllers that may own objects of a table.
+fn controllers_of(table: &str) -> &'static [&'static str] {
+    match table {
+        "/pods" => &[
+            "/replicationcontrollers",
+            "apps/replicasets",
+            "apps/statefulsets",
+            "apps/daemonsets",
+            "batch/jobs",
+        ],
+        "apps/replicasets" => &["apps/deployments"],
+        "apps/controllerrevisions" => &["apps/statefulsets", "apps/daemonsets"],
+        _ => &[],
+    }
+}
+
+/// Returns the objects that must be looked at after a change: the object, its owners, and for an orphan the controllers
+/// that may adopt it, or that wait for its name; for a node what may run on it.
 fn affected(store: &Store, object: &ObjectRef, event: &Event) -> Vec<ObjectRef> {
     let mut found = Vec::new();
-    if event.change != Change::Deleted {
+    if event.change != Change::Deleted && is_simulated(&object.table) {
         found.push(object.clone());
     }
-    if matches!(&*object.table, "/pods" | "apps/replicasets") {
-        found.extend(event.object.owners.iter().filter_map(|uid| store.find_by_uid(uid).cloned()));
+    if &*object.table == "/nodes" && takes_others(event) {
+        for table in ["/pods", "apps/daemonsets"] {
+            found.extend(all_of(store, table, None));
+        }
+    }
+    let controllers = controllers_of(&object.table);
+    if controllers.is_empty() {
+        return found;
+    }
+    let stored = &event.object;
+    let owners = |stored: &Stored| -> Vec<ObjectRef> {
+        stored.owners.iter().filter_map(|uid| store.find_by_uid(uid).cloned()).collect()
+    };
+    let present = owners(stored);
+    let is_orphan = !present.iter().any(|owner| controllers.contains(&&*owner.table));
+    found.extend(present);
+    let is_news = match &event.previous {
+        Some(previous) => {
+            found.extend(owners(previous));
+            event.change == Change::Deleted
+                || previous.owners != stored.owners
+                || previous.labels != stored.labels
+        }
+        None => true,
+    };
+    if is_orphan && is_news {
+        for table in controllers {
+            found.extend(all_of(store, table, Some(stored.namespace())));
+        }
     }
     found
+}
+
+fn all_of(store: &Store, table: &'static str, namespace: Option<&str>) -> impl Iterator<Item = ObjectRef> {
+    let items = store.all(table, namespace).into_iter();
+    items.map(move |item| ObjectRef { table: table.into(), key: item.key.clone() })
+}
+
+/// Returns whether a change of a node is one of what it takes.
+fn takes_others(event: &Event) -> bool {
+    let shown = |node: &Stored| {
+        let node = node.value();
+        ["/metadata/labels", "/spec"].map(|path| node.pointer(path).cloned())
+    };
+    event
+        .previous
+        .as_ref()
+        .is_none_or(|previous| event.change == Change::Deleted || shown(previous) != shown(&event.object))
 }
 
 #[cfg(test)]

@@ -467,7 +467,7 @@ fn what_other_threads_take_is_not_counted_against_a_filter() {
 #[test]
 fn values_may_nest_deeply() {
     fn run(text: &str) -> Result<Vec<Value>, JqError> {
-        let limits = Limits { time: Some(std::time::Duration::from_secs(7)), memory: None };
+        let limits = Limits { time: Some(std::time::Duration::from_secs(2)), memory: None };
         Filter::compile(text).unwrap().run_within(&Val::Null, limits)
     }
     const DEEP: &str = "reduce range(50000) as $i (0; [.])";

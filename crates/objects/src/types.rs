@@ -111,6 +111,8 @@ pub struct Field {
     pub name: Name,
     /// What the value is.
     pub shape: Shape,
+    /// What objects in it are, where documentation says nothing of the value.
+    pub inner: Option<Shape>,
     /// Whether documentation calls it required.
     pub required: bool,
     /// Whether an empty value differs from no value.
@@ -296,6 +298,7 @@ fn parse_field(line: &'static str) -> Option<Field> {
     let mut field = Field {
         name: name.into(),
         shape: Shape::Any,
+        inner: None,
         required: flags.contains('r'),
         pointer: flags.contains('p'),
         omit_empty: flags.contains('o'),
@@ -318,6 +321,7 @@ fn parse_field(line: &'static str) -> Option<Field> {
             ("d", json) => field.default = serde_json::from_str(json).ok().map(Arc::new),
             ("e", values) => field.values = values.split('|').map(Into::into).collect(),
             ("g", go) => field.go_type = go.into(),
+            ("i", inner) => field.inner = Some(parse_shape(inner, ListType::Atomic, false)),
             ("n", position) => field.position = position.parse().unwrap_or_default(),
             _ => {}
         }

@@ -131,16 +131,9 @@ impl Activation for Given<'_> {
 
     fn allows(&self, check: &AccessCheck) -> (bool, String) {
         let user = match &check.account {
-            Some((namespace, name)) => User {
-                name: format!("system:serviceaccount:{namespace}:{name}"),
-                uid: String::new(),
-                groups: vec![
-                    "system:serviceaccounts".to_owned(),
-                    format!("system:serviceaccounts:{namespace}"),
-                    "system:authenticated".to_owned(),
-                ],
-                is_impersonated: true,
-            },
+            Some((namespace, name)) => {
+                User { is_impersonated: true, ..User::service_account(namespace, name, "") }
+            }
             None => self.asked.request.user.clone(),
         };
         let attributes = Attributes {

@@ -20,7 +20,7 @@ pub(super) fn orphan_dependents(cluster: &Cluster, object_ref: &ObjectRef, owner
 }
 
 /// Removes owners of an object, which are named by their identities.
-fn disown(cluster: &Cluster, object_ref: &ObjectRef, uids: &[String]) {
+pub(super) fn disown(cluster: &Cluster, object_ref: &ObjectRef, uids: &[String]) {
     edit(cluster, object_ref, |object| {
         let list = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
         let Some(list) = list else {

@@ -13,6 +13,7 @@ pub(crate) const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Fills in what the server decides for a definition before it is stored.
 pub(crate) fn prepare(object: &mut Value) {
+    drop_empty_webhook(object);
     let Some(spec) = object.get("spec") else {
         return;
     };
@@ -40,6 +41,20 @@ pub(crate) fn prepare(object: &mut Value) {
         && !stored.iter().any(|version| *version == storage)
     {
         stored.push(json!(storage));
+    }
+}
+
+/// Drops a webhook for conversions of which nothing is said.
+fn drop_empty_webhook(object: &mut Value) {
+    let Some(conversion) = object.pointer_mut("/spec/conversion").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let says_nothing = |webhook: &Value| {
+        let versions = webhook.get("conversionReviewVersions").and_then(Value::as_array);
+        webhook.get("clientConfig").is_none_or(Value::is_null) && versions.is_none_or(Vec::is_empty)
+    };
+    if conversion.get("webhook").is_some_and(says_nothing) {
+        conversion.remove("webhook");
     }
 }
 

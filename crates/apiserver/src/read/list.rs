@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::encoder::{ObjectEncoder, respond};
 use super::token::Token;
+use crate::object_meta;
 use crate::request::options::{invalid_options, not_supported};
 use crate::request::{RequestContext, Shape};
 use crate::status::{ApiError, Cause, Outcome};
@@ -152,7 +153,12 @@ impl Plan {
             });
             return Ok(Plan { range, at: token.revision(), at_least: token.revision(), continued: true });
         }
-        let at = asked.filter(|_| matching == Some("Exact"));
+        // Who wants any list gets all of it. A page of one at a revision is that of this revision, if nothing else is asked for.
+        if query.text("resourceVersion") == Some("0") {
+            range.limit = None;
+        }
+        let is_exact = matching == Some("Exact") || (matching.is_none() && limit.is_some());
+        let at = asked.filter(|_| is_exact);
         Ok(Plan { range, at, at_least: asked, continued: false })
     }
 
@@ -180,20 +186,13 @@ pub(crate) fn revision(request: &RequestContext) -> Outcome<Option<u64>> {
     let Some(text) = request.query.text("resourceVersion") else {
         return Ok(None);
     };
-    // A sign is none of its characters.
-    let read = if text.starts_with('+') { "".parse::<u64>() } else { text.parse::<u64>() };
-    match read {
-        Ok(0) => Ok(None),
-        Ok(revision) => Ok(Some(revision)),
-        Err(error) => {
-            let overflows = *error.kind() == std::num::IntErrorKind::PosOverflow;
-            let why = if overflows { "value out of range" } else { "invalid syntax" };
+    object_meta::revision(text).map(|revision| Some(revision).filter(|revision| *revision > 0)).map_err(
+        |why| {
             let shown = golang::strconv::quote(text.as_bytes());
-            let why = format!("strconv.ParseUint: parsing {shown}: {why}");
             let message = format!("invalid resource version: resourceVersion: Invalid value: {shown}: {why}");
-            Err(ApiError::bad_request(message))
-        }
-    }
+            ApiError::bad_request(message)
+        },
+    )
 }
 
 fn check_match(request: &RequestContext, matching: Option<&str>) -> Outcome<()> {

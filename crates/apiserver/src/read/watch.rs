@@ -69,7 +69,7 @@ pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Res
         ended: false,
     };
     if request.cluster.registry.serves(&request.resource) {
-        watch.begin(asked, initial);
+        watch.begin(asked, initial, request.query.flag("allowWatchBookmarks"));
     } else {
         watch.ended = true;
     }
@@ -139,10 +139,18 @@ struct Watch {
 
 impl Watch {
     /// Finds the revision to continue from. Without one the present objects are sent first.
-    fn begin(&mut self, asked: Option<u64>, initial: bool) {
+    ///
+    /// Who asks for these wants them no older than the revision, and gets a bookmark after them who takes some.
+    fn begin(&mut self, asked: Option<u64>, initial: bool, takes_bookmarks: bool) {
         let storage = Arc::clone(&self.storage);
         let store = storage.read();
         let current = store.revision();
+        if let Some(asked) = asked.filter(|&asked| initial && asked > current) {
+            let status = ApiError::revision_too_large(asked, current).to_bytes();
+            self.waiting.push_back(Line::Ready(frame("ERROR", &status)));
+            self.ended = true;
+            return;
+        }
         if let (Some(asked), false) = (asked, initial) {
             self.cursor = asked;
             return;
@@ -157,7 +165,7 @@ impl Watch {
         for object in page.items {
             self.wait_for("ADDED", &object.body);
         }
-        if initial {
+        if initial && takes_bookmarks {
             let bookmark = self.bookmark_line(true);
             self.waiting.push_back(Line::Ready(bookmark));
         }
@@ -209,7 +217,10 @@ impl Watch {
             }
             // What happens after this is seen as a change of the receiver.
             if *self.wake.borrow_and_update() == CLOSED {
-                return None;
+                // What happened before is told: a definition goes after its objects.
+                while !self.ended && self.read_changes() {}
+                self.ended = true;
+                continue;
             }
             if self.read_changes() {
                 continue;

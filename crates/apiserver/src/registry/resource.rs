@@ -92,6 +92,24 @@ impl Resource {
         self.custom.as_ref()?.0.converter.as_ref()
     }
 
+    /// Returns the key of an object in the database of a real server, which some texts show.
+    pub(crate) fn database_key(&self, namespace: Option<&str>, name: &str) -> String {
+        let (group, plural) = (&*self.kind.group, &*self.kind.plural);
+        let has_group =
+            self.custom.is_some() || matches!(group, "apiextensions.k8s.io" | "apiregistration.k8s.io");
+        let prefix = match (group, plural) {
+            _ if has_group => format!("{group}/{plural}"),
+            ("", "replicationcontrollers") => "controllers".to_owned(),
+            ("", "endpoints") => "services/endpoints".to_owned(),
+            ("", "nodes") => "minions".to_owned(),
+            ("", "services") => "services/specs".to_owned(),
+            ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+            _ => plural.to_owned(),
+        };
+        let place = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        format!("/registry/{prefix}/{place}{name}")
+    }
+
     /// Returns whether the kind is this built-in one.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.custom.is_none() && self.kind.group == group && self.kind.plural == plural

@@ -94,8 +94,4 @@ impl Resources {
     pub(crate) fn resources(&self, group_version: &str) -> Option<impl Iterator<Item = &Arc<Resource>>> {
         Some(self.versions.get(group_version)?.values())
     }
-
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.versions.values().flat_map(BTreeMap::values)
-    }
 }

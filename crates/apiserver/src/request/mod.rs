@@ -11,5 +11,5 @@ pub(crate) use accept::{
 };
 pub(crate) use context::{RequestContext, media_type_of};
 pub(crate) use options::WriteOptions;
-pub(crate) use path::{Path, ResourcePath};
+pub(crate) use path::{Path, ResourcePath, percent_decode};
 pub(crate) use query::Query;

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method};
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::regular_file;
 use crate::request::Path as ApiPath;
 use crate::sync::lock;
 
@@ -63,7 +64,7 @@ impl Entry {
 impl Audit {
     /// Opens the file; lines are added to what is there.
     pub(crate) fn open(path: &Path) -> std::io::Result<Audit> {
-        Ok(Audit(Mutex::new(File::options().create(true).append(true).open(path)?)))
+        Ok(Audit(Mutex::new(regular_file::open(File::options().create(true).append(true), path)?)))
     }
 
     /// Writes a request down, with the status of its answer (0 if there was none) and how long it took.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, Version};
 use http_body_util::{BodyExt, Limited};
 
 use super::audit::{Audit, Entry};
@@ -28,6 +28,9 @@ use crate::status::{ApiError, Outcome};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// How much of a body that is too large is read on, in bytes.
+const DRAINED: usize = 64 * 1024 * 1024;
 
 /// How long a client may take to send a body.
 pub(super) const BODY_TIME: Duration = Duration::from_mins(1);
@@ -224,13 +227,16 @@ where
 {
     let announced =
         head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let mut body = pin!(body);
     if announced.is_some_and(|length| length > BODY_LIMIT) {
+        drain(head.version, body).await;
         return Err(ApiError::too_large(BODY_LIMIT));
     }
-    let read = tokio::time::timeout(BODY_TIME, Limited::new(body, BODY_LIMIT).collect());
+    let read = tokio::time::timeout(BODY_TIME, Limited::new(body.as_mut(), BODY_LIMIT).collect());
     let body = match read.await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            drain(head.version, body).await;
             return Err(ApiError::too_large(BODY_LIMIT));
         }
         Ok(Err(error)) => {
@@ -240,6 +246,22 @@ where
     };
     let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value == "gzip");
     if encoded { gzip::decompressed(&body, BODY_LIMIT) } else { Ok(body) }
+}
+
+/// Reads the rest of a body in HTTP/2 that is too large. What a client still sends when its stream ends is an error for it, so that
+/// it would not see the refusal; in HTTP/1.1 it does.
+async fn drain<B>(version: Version, body: Pin<&mut B>)
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if version != Version::HTTP_2 {
+        return;
+    }
+    let mut rest = Limited::new(body, DRAINED);
+    let ended = async { while let Some(Ok(_)) = rest.frame().await {} };
+    // One that is larger still, or takes longer, ends so.
+    let _ = tokio::time::timeout(BODY_TIME, ended).await;
 }
 
 fn accepts_gzip(head: &http::request::Parts) -> bool {

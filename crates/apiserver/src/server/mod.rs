@@ -41,7 +41,7 @@ pub struct ApiServer {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The audit log could not be opened.
-    #[error("open the audit log {path}: {1}", path = .0.display())]
+    #[error("--audit: open the audit log {path}: {1}", path = .0.display())]
     Audit(PathBuf, #[source] std::io::Error),
     /// The system has no random numbers for the token.
     #[error("make a token: the system gave no random numbers; set one yourself")]

@@ -286,8 +286,11 @@ async fn answered(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use bytes::Bytes;
-    use http_body_util::{BodyExt, Empty};
+    use http_body::Frame;
+    use http_body_util::{BodyExt, Empty, StreamBody};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::task::JoinHandle;
     use tokio::time::{Instant, sleep, timeout};
@@ -386,6 +389,34 @@ mod tests {
         let (client, served) = connected(&service, 1024);
         let _unread = ask_in_http_2(client, &path, 1024).await;
         closes(served).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_of_http_2_sends_all_of_a_body_that_is_too_large_and_reads_why_it_is_refused() {
+        let service = server(0).await;
+        for announced in [false, true] {
+            let (client, _served) = connected(&service, 64 * 1024);
+            let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+            let (mut sender, link) = builder.handshake(TokioIo::new(client)).await.unwrap();
+            tokio::spawn(link);
+            let sent = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&sent);
+            let parts = (0..6).map(move |_| {
+                counted.fetch_add(MIB, Ordering::Relaxed);
+                Ok::<_, std::convert::Infallible>(Frame::data(Bytes::from(vec![b'x'; MIB])))
+            });
+            let body = StreamBody::new(futures::stream::iter(parts));
+            let mut request =
+                Request::post(format!("https://x{MAPS}")).header("content-type", "application/json");
+            if announced {
+                request = request.header("content-length", 6 * MIB);
+            }
+            let answer = sender.send_request(request.body(body).unwrap()).await.unwrap();
+            assert_eq!(answer.status(), 413);
+            let text = answer.into_body().collect().await.unwrap().to_bytes();
+            assert!(String::from_utf8_lossy(&text).contains("RequestEntityTooLarge"), "{text:?}");
+            assert_eq!(sent.load(Ordering::Relaxed), 6 * MIB);
+        }
     }
 
     /// Waits until a connection ends, which takes as long as one may be idle.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::StateError;
 use super::recovery::{Line, beside};
+use crate::regular_file;
 use crate::store::{Change, Event, ObjectRef};
 
 /// The largest log. It is that large only while no snapshot can be written.
@@ -39,7 +40,9 @@ impl Lock {
     /// Takes the lock of a state file.
     pub(super) fn of(path: &Path) -> Result<Lock, StateError> {
         let beside = beside(path, ".lock");
-        let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&beside);
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let file = regular_file::open(&mut options, &beside);
         let file = file.map_err(|source| StateError::Write(beside.clone(), source))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),

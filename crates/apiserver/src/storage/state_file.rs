@@ -18,6 +18,7 @@ use super::journal::{self, Journal, Lock};
 use super::recovery::{self, End, FORMAT, Head, Line, Recovery, Source};
 use super::{Contents, Storage};
 use crate::registry::DEFINITIONS;
+use crate::regular_file;
 use crate::store::ObjectRef;
 use crate::sync::lock;
 
@@ -88,7 +89,7 @@ impl StateFile {
         let beside = recovery::beside(&self.path, ".new");
         let contents = storage.snapshot()?;
         let revision = contents.revision;
-        write(contents, &beside).map_err(fail)?;
+        write(contents, &beside).map_err(|source| StateError::Write(beside.clone(), source))?;
         std::fs::rename(&beside, &self.path).map_err(fail)?;
         storage.snapshot_is_kept()?;
         Ok(revision)
@@ -171,7 +172,9 @@ fn open(path: PathBuf) -> Result<Option<Source<BufReader<File>>>, StateError> {
 fn write(contents: Contents, path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     // Clusters hold secrets: only the owner reads the file.
-    let file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    let mut options = File::options();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    let file = regular_file::open(&mut options, path)?;
     let mut file = BufWriter::new(file);
     let Contents { revision, mut tables } = contents;
     // Definitions come before their instances, so that the kind is known when these are read.

@@ -218,8 +218,18 @@ impl Store {
 
     /// Returns the objects of a table, or only those of a namespace, in the order of their keys.
     pub fn all(&self, table: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
+        self.select(table, namespace, &|_| true)
+    }
+
+    /// Returns those objects of a table, or of one namespace in it, that are selected.
+    pub fn select(
+        &self,
+        table: &str,
+        namespace: Option<&str>,
+        selects: &dyn Fn(&Stored) -> bool,
+    ) -> Vec<Arc<Stored>> {
         let range = Range { namespace: namespace.map(str::to_owned), ..Range::default() };
-        self.tables.get(table).map(|table| table.page(&range, &|_| true).items).unwrap_or_default()
+        self.tables.get(table).map(|table| table.page(&range, selects).items).unwrap_or_default()
     }
 
     /// Returns at most `limit` changes of a table after `revision`, oldest first.

@@ -65,7 +65,6 @@ fn ignored(resource: &Resource, subresource: &str) -> FieldSet {
     }
     match subresource {
         "" if resource.kind.has_status() => FieldSet::of_fields(&["status"]),
-        "status" if resource.custom.is_some() => FieldSet::of_fields(&["spec", "metadata"]),
         "status" => FieldSet::of_fields(&["spec"]),
         _ => FieldSet::default(),
     }

@@ -79,7 +79,6 @@ impl Strategy {
                         | "apiextensions.k8s.io"
                         | "apiregistration.k8s.io"
                         | "coordination.k8s.io"
-                        | "flowcontrol.apiserver.k8s.io"
                         | "node.k8s.io"
                         | "policy",
                     _

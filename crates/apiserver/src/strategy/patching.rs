@@ -125,6 +125,28 @@ pub(crate) fn has_header(new: &Value) -> bool {
     header_error(new).is_none()
 }
 
+/// Returns the refusal of a patch that gives an object fields that its kind does not have, or has keys twice.
+pub(crate) fn strict_error(
+    resource: &Resource,
+    kind: PatchKind,
+    patch: &Value,
+    new: &Value,
+    found: &[String],
+) -> ApiError {
+    let shown = if kind == PatchKind::Strategic {
+        go_value::printed(patch)
+    } else if resource.custom.is_some() {
+        String::from_utf8_lossy(&golang::json::bytes(new)).into_owned()
+    } else {
+        return strict_error_of(&resource.shape, kind, patch, new, found);
+    };
+    misfit(&shown, &strict_text(found))
+}
+
+fn strict_text(found: &[String]) -> String {
+    format!("strict decoding error: {}", found.join(", "))
+}
+
 /// Returns the refusal of a patch of a tree or of operations that gives `shape` fields that it does not have.
 pub(crate) fn strict_error_of(
     shape: &Shape,
@@ -135,7 +157,7 @@ pub(crate) fn strict_error_of(
 ) -> ApiError {
     let is_json = kind == PatchKind::Json;
     let touched = if is_json { Touched::by_operations(patch) } else { Touched::by_merge(patch) };
-    misfit(&patched_text(new, shape, &touched), &format!("strict decoding error: {}", found.join(", ")))
+    misfit(&patched_text(new, shape, &touched), &strict_text(found))
 }
 
 /// Returns the refusal of a patch after which something does not fit `shape`.

@@ -31,6 +31,14 @@ pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
     })
 }
 
+/// Makes of an object what the database of a real server makes of it. Definitions, services of APIs and custom objects are kept as JSON.
+pub(crate) fn settle_stored(resource: &Resource, object: &mut Value) {
+    let is_json = matches!(&*resource.kind.group, "apiextensions.k8s.io" | "apiregistration.k8s.io");
+    if resource.custom.is_none() && !is_json {
+        decode::forget_empty(object, &resource.shape);
+    }
+}
+
 /// Like [`conform`], for what webhooks made of an object: what does not fit its type is a failure of theirs.
 pub(crate) fn conform_mutated(resource: &Resource, body: Node) -> Outcome<Value> {
     if resource.custom.is_some() {
@@ -125,16 +133,17 @@ pub(crate) fn validate_new(
         return causes_of(validation::create(&resource.kind, object), warnings);
     };
     let mut causes = causes_of(validation::create_custom(object), warnings);
+    causes.extend(validation::schema::validate(&version.structural, object, "").into_iter().map(cause));
     causes.extend(custom_content(version, object));
     check_rules(version, (None, object), &mut causes, told);
     causes
 }
 
-/// Returns what is wrong with all but the metadata of a custom object.
+/// Returns what is wrong with a custom object beside its metadata and its schema.
 fn custom_content(version: &Version, object: &Value) -> Vec<Cause> {
-    let mut causes: Vec<Cause> =
-        validation::schema::validate(&version.structural, object, "").into_iter().map(cause).collect();
-    causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
+    let scale = version.scale.as_ref();
+    let replicas = scale.and_then(|scale| replicas(object, &scale.spec_replicas));
+    let mut causes = Vec::from_iter(replicas);
     let ill_typed = version.structural.embedded_error(object);
     causes.extend(ill_typed.map(|(field, message)| Cause {
         reason: "FieldValueInvalid".into(),
@@ -193,7 +202,12 @@ pub(crate) fn validate_changed(
         return causes_of(report, warnings);
     };
     let mut causes = causes_of(validation::update_custom(new, old), warnings);
-    causes.extend(custom_content(version, new));
+    let is_status = subresource == Some("status");
+    let errors = validation::schema::validate_change(&version.structural, (old, new), is_status);
+    causes.extend(errors.into_iter().map(cause));
+    if !is_status {
+        causes.extend(custom_content(version, new));
+    }
     check_rules(version, (Some(old), new), &mut causes, told);
     causes
 }

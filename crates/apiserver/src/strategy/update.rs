@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::Strategy;
+use super::typing::settle_stored;
 use crate::fields::{get, list};
 use crate::object_meta;
 use crate::registry::Resource;
@@ -46,6 +47,25 @@ pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, ol
         set(new, "status", old.get("status").cloned());
     }
 }
+
+/// Puts back metadata that follows from the specification, when the status is written.
+pub(crate) fn keep_implied(resource: &Resource, subresource: Option<&str>, old: &Value, new: &mut Value) {
+    let Some(metadata) = new.get_mut("metadata").filter(|_| subresource == Some("status")) else { return };
+    if resource.is("apps", "daemonsets") {
+        let count = old.pointer("/metadata/annotations").and_then(|all| all.get(TEMPLATES)).cloned();
+        let Some((count, fields)) = count.zip(metadata.as_object_mut()) else { return };
+        if let Some(annotations) = fields.entry("annotations").or_insert_with(|| json!({})).as_object_mut() {
+            annotations.insert(TEMPLATES.to_owned(), count);
+        }
+    }
+    // A job without labels has those of its pods.
+    if resource.is("batch", "jobs") && metadata.get("labels").is_none_or(Value::is_null) {
+        set(metadata, "labels", old.pointer("/spec/template/metadata/labels").cloned());
+    }
+}
+
+/// How often the template of a daemon set was changed.
+const TEMPLATES: &str = "deprecated.daemonset.template.generation";
 
 /// Returns the metadata that a request for the status writes as well.
 fn written_with_status(resource: &Resource) -> &'static [&'static str] {
@@ -173,9 +193,14 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
     };
 }
 
-/// Counts a change of anything but metadata and status.
-pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value) -> Outcome<()> {
-    if !Strategy::of(resource).has_generation {
+/// Counts a change of anything but metadata and status. Who writes the status changes nothing that counts.
+pub(crate) fn count_generation(
+    resource: &Resource,
+    subresource: Option<&str>,
+    old: &Value,
+    new: &mut Value,
+) -> Outcome<()> {
+    if subresource == Some("status") || !Strategy::of(resource).has_generation {
         return Ok(());
     }
     let counts_status = !resource.kind.has_status();
@@ -199,7 +224,13 @@ pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value
     } else {
         false
     };
-    if also || part(old) != part(new) {
+    // An empty list is no list.
+    let is_changed = || {
+        let mut settled = new.clone();
+        settle_stored(resource, &mut settled);
+        part(old) != part(&settled)
+    };
+    if also || (part(old) != part(new) && is_changed()) {
         let before = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         object_meta::of_mut(new)?.insert("generation".into(), json!(before + 1));
     }

@@ -56,8 +56,9 @@ fn bind_to(
     if request.find(name).is_none() {
         return Err(ApiError::not_found(&request.resource.kind, name));
     }
+    let key = request.resource.database_key(request.namespace.as_deref(), name);
     request.cluster.modify(&request.resource, &request.object_ref(name), None, |pod| {
-        refusal = why_not(name, pod, text("/metadata/uid"), text("/metadata/resourceVersion"));
+        refusal = why_not((name, &key), pod, text("/metadata/uid"), text("/metadata/resourceVersion"));
         if refusal.is_some() || options.dry_run {
             return Edit::Keep;
         }
@@ -91,21 +92,14 @@ fn check_target(kind: &str, name: &str) -> Outcome<()> {
     }
 }
 
-/// Returns the key of a pod as the database of a real server has it.
-fn object_key(pod: &Value) -> String {
-    let text = |name: &str| crate::object_meta::text(pod, name).to_owned();
-    format!("/registry/pods/{}/{}", text("namespace"), text("name"))
-}
-
 /// Returns why a pod cannot get a node.
-fn why_not(name: &str, pod: &Value, uid: &str, revision: &str) -> Option<String> {
+fn why_not((name, key): (&str, &str), pod: &Value, uid: &str, revision: &str) -> Option<String> {
     let text = |path: &str| pod.pointer(path).and_then(Value::as_str).unwrap_or_default();
     for (what, asked, kept) in [
         ("UID", uid, text("/metadata/uid")),
         ("ResourceVersion", revision, text("/metadata/resourceVersion")),
     ] {
         if !asked.is_empty() && asked != kept {
-            let key = object_key(pod);
             return Some(format!(
                 "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {what} in precondition: {asked}, {what} in object meta: {kept}"
             ));

@@ -7,6 +7,7 @@ use http::Response;
 use objects::{decode, types};
 use serde_json::{Map, Value, json};
 
+use crate::fields::{get, list, text};
 use crate::kind::Kind;
 use crate::object_meta;
 use crate::request::RequestContext;
@@ -215,6 +216,72 @@ pub(crate) fn owners(request: &RequestContext, object: &Value) -> Option<Value> 
     };
     let owners: Vec<Value> = owners.map(of_scale).collect();
     (!owners.is_empty()).then_some(Value::Array(owners))
+}
+
+/// Gives the replicas of an object to those who own them in a scale that was applied, and takes them from others.
+pub(crate) fn give_owners(
+    request: &RequestContext,
+    (old, new): (&Value, &mut Value),
+    scale: &Value,
+) -> Outcome<()> {
+    let (known, given) = (list(old, "metadata.managedFields"), list(scale, "metadata.managedFields"));
+    let owners = owners_of_both(request, known, given)?;
+    object_meta::of_mut(new)?.insert("managedFields".into(), Value::Array(owners));
+    Ok(())
+}
+
+/// Returns what tells an owner from others.
+fn id(owner: &Value) -> [&str; 3] {
+    ["manager", "operation", "subresource"].map(|field| text(owner, field))
+}
+
+/// Returns the owners of an object whose replicas are owned by those who own a scale.
+fn owners_of_both(request: &RequestContext, known: &[Value], given: &[Value]) -> Outcome<Vec<Value>> {
+    let paths = paths(request)?;
+    let steps: Vec<String> =
+        paths.spec.split('.').filter(|part| !part.is_empty()).map(|part| format!("f:{part}")).collect();
+    let pointer = format!("/{}", steps.join("/"));
+    // Who applies an empty specification keeps the replicas.
+    let owns = |owner: &&Value| owner.pointer("/fieldsV1/f:spec").is_some();
+    let mut given: Vec<&Value> = given.iter().filter(owns).collect();
+    let mut owners = Vec::new();
+    for mut owner in known.iter().cloned() {
+        let mut rest = get(&owner, "fieldsV1").clone();
+        if rest.pointer(&pointer).is_none() {
+            owners.push(owner);
+            continue;
+        }
+        let keeps = given.iter().position(|other| id(other) == id(&owner));
+        if let Some(index) = keeps {
+            given.remove(index);
+        } else if take(&mut rest, &steps) {
+            continue;
+        } else if let Some(owned) = owner.as_object_mut() {
+            owned.insert("fieldsV1".into(), rest);
+        }
+        owners.push(owner);
+    }
+    for mut owner in given.into_iter().cloned() {
+        if let Some(fields) = owner.as_object_mut() {
+            let owned = steps.iter().rev().fold(json!({}), |below, step| json!({ step.as_str(): below }));
+            fields.insert("apiVersion".into(), json!(request.resource.api_version));
+            fields.insert("fieldsV1".into(), owned);
+        }
+        owners.push(owner);
+    }
+    owners.sort_by_key(|owner| text(owner, "operation").to_owned());
+    Ok(owners)
+}
+
+/// Takes a path out of a set of fields; returns whether nothing is left.
+fn take(fields: &mut Value, steps: &[String]) -> bool {
+    let Some(fields) = fields.as_object_mut() else { return true };
+    if let Some((step, rest)) = steps.split_first()
+        && fields.get_mut(step).is_some_and(|below| take(below, rest))
+    {
+        fields.remove(step);
+    }
+    fields.is_empty()
 }
 
 pub(crate) fn set(

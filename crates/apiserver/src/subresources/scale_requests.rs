@@ -20,7 +20,7 @@ use crate::write::body::patch as read_patch;
 use crate::write::create::Written;
 use crate::write::metadata::place_in_namespace;
 use crate::write::pipeline::Pipeline;
-use crate::write::{patch_kind, report_dropped};
+use crate::write::{check_apply, patch_kind, report_dropped};
 
 pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcome<Response<Body>> {
     match verb {
@@ -54,7 +54,11 @@ fn change(
 ) -> Outcome<Response<Body>> {
     let mut warnings = Vec::new();
     let body = match patch {
-        Some(PatchKind::Apply) => decode::untyped(crate::yaml::read(&request.body)?),
+        Some(PatchKind::Apply) => {
+            let applied = decode::untyped(crate::yaml::read(&request.body)?);
+            check_apply("autoscaling/v1", "Scale", name, &applied)?;
+            applied
+        }
         Some(kind @ (PatchKind::Json | PatchKind::Merge | PatchKind::Strategic)) => {
             read_patch(&request.body, kind)?
         }
@@ -77,6 +81,7 @@ fn changed(
 ) -> Outcome<Response<Body>> {
     let resource = &request.resource;
     let decode::Decoded { value: body, strict: repeated } = body;
+    let applies = patch == Some(PatchKind::Apply);
     for _ in 0..ATTEMPTS {
         let old = request.find(name).ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
         let old_value = request.in_version(&old)?;
@@ -84,10 +89,11 @@ fn changed(
         let kind = patch.map(|kind| if kind == PatchKind::Json { kind } else { PatchKind::Merge });
         let old_scale = scale::of(request, &old_value)?;
         let wanted = match kind {
+            Some(_) if applies => applied(request, options, (&old_value, &old_scale), body)?,
             Some(kind) => strategy::patched(resource, kind, &old_scale, body)?,
             None => body.clone(),
         };
-        let checked = kind.filter(|_| patch != Some(PatchKind::Apply));
+        let checked = kind.filter(|_| !applies);
         if let Some(error) =
             checked.and_then(|kind| strategy::type_error_of(&scale::SHAPE, kind, body, &wanted))
         {
@@ -97,13 +103,17 @@ fn changed(
         if let Some(kind) = kind {
             report_unknown(request, options, kind, (body, &wanted), repeated, warnings)?;
         }
-        let wanted = reviewed(request, options, (&old_value, old_scale, wanted), warnings)?;
+        let wanted = reviewed(request, options, applies, (&old_value, old_scale, wanted), warnings)?;
         scale::check(request, &old, &wanted)?;
         let mut new = old_value.clone();
         scale::set(request, &mut new, &old, &wanted)?;
         let mut pipeline = Pipeline { request, options, warnings };
-        // Replicas without an owner stay so.
-        if scale::is_owned(request, &old_value) {
+        if applies {
+            new = pipeline.admit_change(&old_value, new)?;
+            scale::give_owners(request, (&old_value, &mut new), &wanted)?;
+            scale::forget_time(&mut new);
+        } else if scale::is_owned(request, &old_value) {
+            // Replicas without an owner stay so.
             new = pipeline.admit_change(&old_value, new)?;
             scale::forget_time(&mut new);
         }
@@ -116,10 +126,26 @@ fn changed(
     Err(ApiError::modified(&resource.kind, name))
 }
 
+/// Returns the scale of an object after a manager applied what it wants of it.
+fn applied(
+    request: &RequestContext,
+    options: &WriteOptions,
+    (object, scale): (&Value, &Value),
+    wanted: &Value,
+) -> Outcome<Value> {
+    let resource = request.resource.spoken("scale").ok_or_else(ApiError::unknown_resource)?;
+    let mut scale = scale.clone();
+    let owners = scale::owners(request, object);
+    object_meta::of_mut(&mut scale)?.extend(owners.map(|owners| ("managedFields".to_owned(), owners)));
+    let owner = FieldOwner { manager: &options.field_manager, subresource: "scale" };
+    strategy::applied(&resource, Some(&scale), wanted, owner, request.now, options.force)
+}
+
 /// Returns a scale as mutating webhooks leave it. They see it with its owners, and what the object has otherwise is not theirs to see.
 fn reviewed(
     request: &RequestContext,
     options: &WriteOptions,
+    applies: bool,
     (object, mut old, mut wanted): (&Value, Value, Value),
     warnings: &mut Vec<String>,
 ) -> Outcome<Value> {
@@ -129,13 +155,15 @@ fn reviewed(
     place_in_namespace(request, &mut wanted)?;
     resource.put_type(&mut wanted);
     scale::drop_zero(&mut wanted);
-    let owners = scale::owners(request, object);
-    for scale in [&mut old, &mut wanted] {
-        object_meta::of_mut(scale)?.extend(owners.clone().map(|owners| ("managedFields".to_owned(), owners)));
-    }
+    let owners = scale::owners(request, object).map(|owners| ("managedFields".to_owned(), owners));
+    object_meta::of_mut(&mut old)?.extend(owners.clone());
     strategy::complete(&resource, &mut wanted)?;
-    let owner = FieldOwner { manager: &options.field_manager, subresource: "scale" };
-    strategy::own(&resource, Some(&old), &mut wanted, owner, request.now);
+    // What is applied has its owners already.
+    if !applies {
+        object_meta::of_mut(&mut wanted)?.extend(owners);
+        let owner = FieldOwner { manager: &options.field_manager, subresource: "scale" };
+        strategy::own(&resource, Some(&old), &mut wanted, owner, request.now);
+    }
     let asked = Asked {
         request,
         operation: Operation::Update,

@@ -120,13 +120,15 @@ impl Report {
     }
 
     pub(super) fn too_long(&mut self, field: &str, most: usize) {
-        let detail = format!("may not be more than {most} bytes");
+        let bytes = if most == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {most} {bytes}");
         self.add("FieldValueTooLong", field, "Too long".to_owned(), &detail);
     }
 
     /// Adds that a list has `found` items, and may have `most`.
     pub(super) fn too_many(&mut self, field: &str, found: usize, most: usize) {
-        let detail = format!("must have at most {most} items");
+        let items = if most == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {most} {items}");
         self.add("FieldValueTooMany", field, format!("Too many: {found}"), &detail);
     }
 

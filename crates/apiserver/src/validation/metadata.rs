@@ -1,5 +1,7 @@
 //! Validation of what all objects have.
 
+use std::collections::BTreeSet;
+
 use objects::names::{self, NameRule};
 use serde_json::{Map, Value, json};
 
@@ -12,17 +14,16 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 const FINALIZERS: &str = "metadata.finalizers";
 
-/// The finalizers without a path that objects of built-in kinds may have.
-const STANDARD_FINALIZERS: &[&str] =
-    &["orphan", "foregroundDeletion", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"];
+/// The finalizers without a path that every object may have.
+const STANDARD_FINALIZERS: &[&str] = &["orphan", "foregroundDeletion", "kubernetes"];
 
 /// Returns how the objects of a built-in kind may be called.
 pub(super) fn name_rule(kind: &Kind) -> NameRule {
     match (&*kind.group, &*kind.plural) {
-        ("", "namespaces") => NameRule::Label,
+        ("", "namespaces") | ("apps", "statefulsets") => NameRule::Label,
         ("", "services") => NameRule::Dns1035,
-        ("rbac.authorization.k8s.io" | "apiregistration.k8s.io" | "certificates.k8s.io", _)
-        | ("" | "events.k8s.io", "events") => NameRule::PathSegment,
+        ("rbac.authorization.k8s.io" | "apiregistration.k8s.io" | "certificates.k8s.io" | "policy", _)
+        | ("", "events") => NameRule::PathSegment,
         ("networking.k8s.io", "ipaddresses") => NameRule::Address,
         _ => NameRule::Subdomain,
     }
@@ -31,11 +32,51 @@ pub(super) fn name_rule(kind: &Kind) -> NameRule {
 /// Validates what an object of a built-in kind has in common with all others.
 pub(super) fn validate_built_in(object: &Value, kind: &Kind, report: &mut Report) {
     validate(object, name_rule(kind), report);
+    finalizer_paths(object, kind, report);
+}
+
+/// Reports finalizers that lack a path, if those of the kind need one.
+fn finalizer_paths(object: &Value, kind: &Kind, report: &mut Report) {
+    if takes_any_finalizer(kind) {
+        return;
+    }
     for (index, finalizer) in list(object, FINALIZERS).iter().enumerate() {
         let name = finalizer.as_str().unwrap_or_default();
-        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+        if lacks_path(name) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             report.invalid(&item(FINALIZERS, index), name, detail);
+        }
+    }
+}
+
+/// Returns whether the finalizers of a built-in kind need no path, as those of custom objects.
+fn takes_any_finalizer(kind: &Kind) -> bool {
+    matches!(
+        (&*kind.group, &*kind.plural),
+        ("admissionregistration.k8s.io" | "apiextensions.k8s.io" | "apiregistration.k8s.io", _)
+            | ("", "events")
+            | ("coordination.k8s.io", "leases")
+            | ("node.k8s.io", "runtimeclasses")
+            | ("policy", "poddisruptionbudgets")
+    )
+}
+
+fn lacks_path(finalizer: &str) -> bool {
+    !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer)
+}
+
+/// Warns of finalizers of a custom object that it did not have before and that others may choose, too.
+pub(super) fn warn_of_finalizers(new: &Value, old: &Value, report: &mut Report) {
+    let was = list(old, FINALIZERS);
+    let added: BTreeSet<&str> =
+        list(new, FINALIZERS).iter().filter(|name| !was.contains(name)).filter_map(Value::as_str).collect();
+    for name in added {
+        let shown = golang::strconv::quote(name.as_bytes());
+        if lacks_path(name) {
+            let what = if name.contains('.') { " including a path (/)" } else { "" };
+            report.warnings.push(format!(
+                "{FINALIZERS}: {shown}: prefer a domain-qualified finalizer name{what} to avoid accidental conflicts with other finalizer writers"
+            ));
         }
     }
 }
@@ -186,6 +227,77 @@ fn finalizers(object: &Value, report: &mut Report) {
     if orphan && foreground {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         report.invalid(FINALIZERS, get(object, FINALIZERS).clone(), detail);
+    }
+}
+
+/// How often the rules of a kind look at the metadata of a new version, beside what is done with all writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checks {
+    /// As that of a new object.
+    pub(super) whole: usize,
+    /// As a change.
+    pub(super) changes: usize,
+}
+
+impl Checks {
+    pub(super) fn of(kind: &Kind) -> Checks {
+        let (whole, changes) = match (&*kind.group, &*kind.plural) {
+            ("", "events") | ("policy", _) => (0, 0),
+            ("" | "apps" | "batch", "services" | "podtemplates" | "resourcequotas" | "cronjobs")
+            | ("apps", "deployments" | "statefulsets" | "daemonsets" | "replicasets")
+            | ("storage.k8s.io", "csidrivers")
+            | (
+                "apiextensions.k8s.io"
+                | "autoscaling"
+                | "coordination.k8s.io"
+                | "events.k8s.io"
+                | "scheduling.k8s.io",
+                _,
+            ) => (0, 1),
+            ("", "limitranges")
+            | ("admissionregistration.k8s.io" | "discovery.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => {
+                (1, 0)
+            }
+            ("", "persistentvolumes") | ("storage.k8s.io", "csinodes" | "volumeattachments") => (2, 0),
+            ("", "persistentvolumeclaims") | ("rbac.authorization.k8s.io", _) => (2, 1),
+            _ => (1, 1),
+        };
+        Checks { whole, changes }
+    }
+
+    /// Returns how often they look at it when the status is written.
+    pub(super) fn of_status(kind: &Kind) -> Checks {
+        let is_left = matches!(
+            (&*kind.group, &*kind.plural),
+            ("batch", "cronjobs") | ("policy" | "flowcontrol.apiserver.k8s.io", _)
+        );
+        Checks { whole: 0, changes: usize::from(!is_left) }
+    }
+}
+
+/// Validates the metadata of a new version as often as a real server does; without a kind it is that of a custom object.
+pub(super) fn validate_changed(
+    new: &Value,
+    old: &Value,
+    kind: Option<&Kind>,
+    checks: Checks,
+    report: &mut Report,
+) {
+    let rule = kind.map_or(NameRule::Subdomain, name_rule);
+    // All writes are held to the loosest rule of names.
+    validate(new, NameRule::PathSegment, report);
+    for _ in 0..checks.whole {
+        validate(new, rule, report);
+    }
+    for _ in 0..=checks.changes {
+        validate_update(new, old, report);
+        labels(get(new, "metadata.labels"), "metadata.labels", report);
+        annotations(get(new, "metadata.annotations"), "metadata.annotations", report);
+        owners(new, report);
+    }
+    let Some(kind) = kind else { return };
+    for _ in 0..checks.whole + checks.changes {
+        finalizer_paths(new, kind, report);
     }
 }
 

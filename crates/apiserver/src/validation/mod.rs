@@ -18,8 +18,11 @@ mod immutable_field;
 mod ingress;
 mod job;
 mod job_status;
+mod keywords;
 mod limits;
+mod lists;
 mod metadata;
+mod nested;
 mod network;
 mod node;
 mod pod;
@@ -29,6 +32,7 @@ mod pod_status;
 mod pod_update;
 mod policy;
 mod quota;
+mod review;
 mod scale;
 pub mod schema;
 mod selectable_fields;
@@ -46,6 +50,7 @@ use serde_json::{Map, Value};
 
 pub use errors::{FieldError, Report};
 pub(crate) use pod_parts::{ephemeral, resize};
+pub(crate) use review::access_review;
 
 use self::devices::Age;
 use self::immutable_field::{immutable, immutable_shown};
@@ -60,6 +65,9 @@ pub fn create(kind: &Kind, object: &Value) -> Report {
     if (&*kind.group, &*kind.plural) == ("storage.k8s.io", "volumeattachments") {
         storage::attachment_names(object, &mut report);
     }
+    if (&*kind.group, &*kind.plural) == ("", "replicationcontrollers") {
+        pod::warn_of_name(object, "Pod names and hostnames", &mut report);
+    }
     report
 }
 
@@ -67,6 +75,7 @@ pub fn create(kind: &Kind, object: &Value) -> Report {
 pub fn create_custom(object: &Value) -> Report {
     let mut report = Report::default();
     metadata::validate(object, NameRule::Subdomain, &mut report);
+    metadata::warn_of_finalizers(object, &Value::Null, &mut report);
     report
 }
 
@@ -80,11 +89,7 @@ pub fn embedded(object: &Map<String, Value>, path: &str) -> Report {
 /// Returns what is wrong with a new version of an object.
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    // All writes are checked for metadata once, and the rules of built-in kinds check it again.
-    for _ in 0..2 {
-        metadata::validate_built_in(new, kind, &mut report);
-        metadata::validate_update(new, old, &mut report);
-    }
+    metadata::validate_changed(new, old, Some(kind), metadata::Checks::of(kind), &mut report);
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => pod_update::update(new, old, &mut report),
         ("", "services") => {
@@ -247,16 +252,7 @@ fn update_of_storage((kind, plural): (&Kind, &str), new: &Value, old: &Value, re
 /// Returns what is wrong with the status of a new version of an object.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    match (&*kind.group, &*kind.plural) {
-        // Here finalizers need no path, though they do where the object is written.
-        ("policy", "poddisruptionbudgets") | ("batch", "cronjobs") | ("apiextensions.k8s.io", _) => {
-            metadata::validate(new, metadata::name_rule(kind), &mut report);
-        }
-        _ => metadata::validate_built_in(new, kind, &mut report),
-    }
-    for _ in 0..2 {
-        metadata::validate_update(new, old, &mut report);
-    }
+    metadata::validate_changed(new, old, Some(kind), metadata::Checks::of_status(kind), &mut report);
     status::update(kind, new, old, &mut report);
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => pod_status::update(new, old, &mut report),
@@ -297,11 +293,9 @@ pub fn finalize(kind: &Kind, new: &Value, old: &Value) -> Report {
 /// Returns what is wrong with the metadata of a new version of a custom object.
 pub fn update_custom(new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    // As with built-in kinds, it is checked twice.
-    for _ in 0..2 {
-        metadata::validate(new, NameRule::Subdomain, &mut report);
-        metadata::validate_update(new, old, &mut report);
-    }
+    let checks = metadata::Checks { whole: 0, changes: 1 };
+    metadata::validate_changed(new, old, None, checks, &mut report);
+    metadata::warn_of_finalizers(new, old, &mut report);
     report
 }
 

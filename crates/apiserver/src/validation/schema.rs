@@ -5,27 +5,47 @@ use serde_json::Value;
 
 use super::errors::{FieldError, at, item};
 
-/// Returns what is wrong with a value at `path`; the empty path is the object itself.
-pub fn validate(schema: &Structural, value: &Value, path: &str) -> Vec<FieldError> {
-    schema.validate(value, &FieldErrors { path })
+/// Returns what is wrong with a value; `field` is where it is in its object, empty for the object itself.
+pub fn validate(schema: &Structural, value: &Value, field: &str) -> Vec<FieldError> {
+    schema.validate(value, &FieldErrors { within: field })
+}
+
+/// Returns what is wrong with a new version of an object. What has not changed may be wrong.
+pub fn validate_change(schema: &Structural, change: (&Value, &Value), only_status: bool) -> Vec<FieldError> {
+    let mut errors = if only_status {
+        schema.validate_status_change(change, &FieldErrors { within: "status" })
+    } else {
+        schema.validate_change(change, &FieldErrors { within: "" })
+    };
+    errors.extend(schema.new_duplicates(change, &FieldErrors { within: "" }));
+    errors
 }
 
 struct FieldErrors<'a> {
-    /// Where the value is in its object.
-    path: &'a str,
+    /// Where the value is in its object. Texts do not tell it.
+    within: &'a str,
 }
 
 impl Words for FieldErrors<'_> {
     type Message = FieldError;
 
     fn report(&self, errors: &mut Vec<FieldError>, path: &[Step<'_>], value: &Value, finding: &Finding<'_>) {
-        let path = path.iter().fold(self.path.to_owned(), |path, step| match step {
+        let path = path.iter().fold(String::new(), |path, step| match step {
             Step::Property(name) => at(&path, name),
             Step::Item(index) | Step::Position(index) => item(&path, *index),
         });
-        errors.push(worded(path, value, finding));
+        let mut error = worded(path, value, finding);
+        error.field = match (self.within, &*error.field) {
+            ("", "" | UNPLACED) => UNPLACED.to_owned(),
+            (within, "" | UNPLACED) => within.to_owned(),
+            (within, field) => at(within, field),
+        };
+        errors.push(error);
     }
 }
+
+/// What stands for the field of an error that is about the whole value.
+const UNPLACED: &str = "<nil>";
 
 fn worded(path: String, value: &Value, finding: &Finding<'_>) -> FieldError {
     let invalid = |shown: &str, text: &str| format!("Invalid value: {shown}: {path} in body {text}");
@@ -61,7 +81,8 @@ fn worded(path: String, value: &Value, finding: &Finding<'_>) -> FieldError {
             ("FieldValueInvalid", invalid(&shown, &format!("should be at least {least} chars long")))
         }
         Finding::MaxLength(most) => {
-            ("FieldValueTooLong", format!("Too long: may not be more than {most} bytes"))
+            let bytes = if *most == 1 { "byte" } else { "bytes" };
+            ("FieldValueTooLong", format!("Too long: may not be more than {most} {bytes}"))
         }
         Finding::Pattern(pattern) => {
             let shown = golang::strconv::quote(value.as_str().unwrap_or_default().as_bytes());
@@ -79,7 +100,8 @@ fn worded(path: String, value: &Value, finding: &Finding<'_>) -> FieldError {
         }
         Finding::MaxItems(most) | Finding::MaxProperties(most) => {
             let (count, _) = size(value);
-            ("FieldValueTooMany", format!("Too many: {count}: must have at most {most} items"))
+            let items = if *most == 1 { "item" } else { "items" };
+            ("FieldValueTooMany", format!("Too many: {count}: must have at most {most} {items}"))
         }
         Finding::Required => ("FieldValueRequired", "Required value".to_owned()),
         Finding::Duplicate(identity) => {
@@ -105,7 +127,7 @@ fn wrong_type(path: &str, shown: &str, expected: &str) -> String {
 fn unplaced(path: &str, text: &str) -> FieldError {
     FieldError {
         reason: "FieldValueInvalid",
-        field: "<nil>".to_owned(),
+        field: UNPLACED.to_owned(),
         message: format!("Invalid value: \"\": \"{path}\" {text}"),
     }
 }
@@ -154,6 +176,7 @@ mod tests {
                 "ios": {"x-kubernetes-int-or-string": true},
                 "any": {"x-kubernetes-preserve-unknown-fields": true},
                 "nul": {"type": "string", "nullable": true},
+                "choice": {"type": "string", "nullable": true, "enum": ["x"]},
                 "d": {"type": "string", "default": "def"},
                 "dd": {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 5}}},
                 "dt": {"type": "string", "format": "date-time"},
@@ -188,6 +211,8 @@ mod tests {
                 "spec.i: Invalid value: \"number\": spec.i in body must be of type integer: \"number\"",
             ),
             ("e", json!("z"), "spec.e: Unsupported value: \"z\": supported values: \"x\", \"y\""),
+            // What may be null has to be among the choices all the same.
+            ("choice", json!(null), "spec.choice: Unsupported value: null: supported values: \"x\""),
             ("l", json!([]), "spec.l: Invalid value: 0: spec.l in body should have at least 1 items"),
             ("l", json!(["a", "b", "c"]), "spec.l: Too many: 3: must have at most 2 items"),
             (

@@ -1,40 +1,135 @@
 //! Validation of the schemas in custom resource definitions: they must be structural.
 
 use expressions::rules::{Problem, ProblemKind};
-use golang::regexp::Regexp;
 use objects::schema::Structural;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::errors::{FieldError, Report, at, key};
-use super::schema;
-use crate::fields::{flag, get, has, list, map, text, texts};
+use super::errors::{Report, at, key};
+use super::keywords::{self, typed_as};
+use super::{nested, schema};
+use crate::fields::{flag, get, has, map, text};
 
-const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-
-pub(super) fn validate(schema: &Value, path: &str, report: &mut Report) {
-    let preserves = get(schema, "x-kubernetes-preserve-unknown-fields");
-    if preserves == &Value::Bool(false) {
-        let detail = "must be true or undefined";
-        report.invalid(&at(path, "x-kubernetes-preserve-unknown-fields"), false, detail);
+/// Checks the schema of a whole object; `has_status` says whether its status is written separately.
+pub(super) fn validate(schema: &Value, path: &str, has_status: bool, report: &mut Report) {
+    let first = report.errors.len();
+    if has_status {
+        separable(schema, path, report);
     }
+    if flag(schema, "nullable") {
+        report.forbidden(&at(path, "nullable"), "nullable cannot be true at the root");
+    }
+    let unsupported = unsupported(schema);
+    let before = report.errors.len();
+    if unsupported.is_none() {
+        form(schema, path, report);
+        if report.errors.len() == before {
+            defaults(schema, path, report);
+        }
+    }
+    let is_structural = unsupported.is_none() && report.errors.len() == before;
+    keywords::below(schema, path, report);
+    if report.errors.len() == first
+        && let Some(keyword) = unsupported
+    {
+        report.invalid(path, "", &format!("OpenAPIV3Schema '{keyword}' is not supported"));
+    }
+    if is_structural && report.errors.len() == before {
+        rules(schema, path, report);
+    }
+}
+
+/// Returns a keyword with which a schema is not structural, wherever it stands.
+fn unsupported(schema: &Value) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 7] = [
+        ("id", "id"),
+        ("$schema", "schema"),
+        ("$ref", "$ref"),
+        ("patternProperties", "patternProperties"),
+        ("dependencies", "dependencies"),
+        ("additionalItems", "additionalItems"),
+        ("definitions", "definitions"),
+    ];
+    if let Some((_, name)) = NAMES.iter().find(|(keyword, _)| has(schema, keyword)) {
+        return Some(name);
+    }
+    // These have a refusal of their own, and no name is shown for them.
+    if get(schema, "items").is_array() || get(schema, "x-kubernetes-preserve-unknown-fields") == false {
+        return Some("items");
+    }
+    keywords::parts(schema).into_iter().find_map(|part| unsupported(part.schema))
+}
+
+/// Checks that a schema says of everything what it is.
+fn form(schema: &Value, path: &str, report: &mut Report) {
     match text(schema, "type") {
+        "" if is_free(schema) => {}
         "" => report.required(&at(path, "type"), "must not be empty at the root"),
         "object" => {}
         other => report.invalid(&at(path, "type"), other, "must be object at the root"),
     }
-    let metadata = map(schema, "properties.metadata.properties");
-    if metadata.keys().any(|field| !matches!(field.as_str(), "name" | "generateName")) {
+    if has(schema, "additionalProperties") {
+        report.forbidden(&at(path, "additionalProperties"), "must not be used at the root");
+    }
+    if !is_plain_metadata(get(schema, "properties.metadata")) {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
         report.forbidden(&key(&at(path, "properties"), "metadata"), detail);
     }
-    let before = report.errors.len();
+    header(schema, path, report);
     below(schema, path, report);
-    if report.errors.len() == before {
-        defaults(schema, path, report);
+    nested::complete(schema, path, report);
+}
+
+/// Refuses keywords that would be lost for a status that is held against its own schema.
+fn separable(schema: &Value, path: &str, report: &mut Report) {
+    const LOST: [&str; 15] = [
+        "default",
+        "enum",
+        "maxProperties",
+        "minProperties",
+        "allOf",
+        "oneOf",
+        "anyOf",
+        "not",
+        "additionalProperties",
+        "nullable",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+    ];
+    let is_there = |field: &str| !matches!(get(schema, field), Value::Null | Value::Bool(false));
+    if let Some(field) = LOST.iter().find(|field| is_there(field)) {
+        let detail = "is not allowed at the root of the schema if the status subresource is enabled";
+        report.invalid_omitted(path, &format!("{field} {detail}"));
     }
-    if report.errors.len() == before {
-        rules(schema, path, report);
+}
+
+/// Returns whether a schema says of the metadata of objects nothing but what their names have to be.
+fn is_plain_metadata(schema: &Value) -> bool {
+    let is_name = |field: &String| matches!(field.as_str(), "name" | "generateName");
+    schema.as_object().into_iter().flatten().all(|(keyword, value)| match keyword.as_str() {
+        "type" | "default" | "example" | "externalDocs" => true,
+        "properties" => value.as_object().is_none_or(|names| names.keys().all(is_name)),
+        _ => value.is_null(),
+    })
+}
+
+/// Checks the types of what every object has.
+fn header(schema: &Value, path: &str, report: &mut Report) {
+    for (field, expected) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
+        let Some(part) = map(schema, "properties").get(field) else { continue };
+        let found = text(part, "type");
+        if found != expected {
+            let place = at(&key(&at(path, "properties"), field), "type");
+            report.invalid(&place, found, &format!("must be {expected}"));
+        }
     }
+}
+
+/// Returns whether a level need not say its type.
+fn is_free(schema: &Value) -> bool {
+    flag(schema, "x-kubernetes-preserve-unknown-fields") || flag(schema, "x-kubernetes-int-or-string")
 }
 
 /// Checks the rules of a schema whose form is right.
@@ -71,95 +166,61 @@ fn below(schema: &Value, path: &str, report: &mut Report) {
 }
 
 fn typed(schema: &Value, path: &str, detail: &str, report: &mut Report) {
-    let free =
-        flag(schema, "x-kubernetes-preserve-unknown-fields") || flag(schema, "x-kubernetes-int-or-string");
-    if text(schema, "type").is_empty() && !free && !has(schema, "$ref") {
+    let is_embedded = flag(schema, "x-kubernetes-embedded-resource");
+    if text(schema, "type").is_empty() && !is_free(schema) && !is_embedded {
         report.required(&at(path, "type"), detail);
     }
 }
 
+/// Checks what only levels have that say what there is.
 fn own(schema: &Value, path: &str, report: &mut Report) {
-    let kind = text(schema, "type");
-    if !kind.is_empty() && !TYPES.contains(&kind) {
-        report.unsupported(&at(path, "type"), kind, &TYPES);
-    }
-    if has(schema, "$ref") {
-        report.forbidden(&at(path, "$ref"), "$ref is not supported");
-    }
-    if kind == "array" && !has(schema, "items") {
+    keywords::pattern(schema, path, report);
+    nested::validate(schema, path, report);
+    if text(schema, "type") == "array" && !has(schema, "items") {
         report.required(&at(path, "items"), "must be specified");
     }
-    if flag(schema, "uniqueItems") {
-        let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        report.forbidden(&at(path, "uniqueItems"), detail);
-    }
-    if has(schema, "additionalProperties") && !map(schema, "properties").is_empty() {
-        let detail = "additionalProperties and properties are mutual exclusive";
-        report.forbidden(&at(path, "additionalProperties"), detail);
-    }
-    if get(schema, "additionalProperties") == &Value::Bool(false) {
-        let detail = "additionalProperties cannot be set to false";
-        report.forbidden(&at(path, "additionalProperties"), detail);
-    }
-    let pattern = text(schema, "pattern");
-    if let Err(error) = Regexp::compile(pattern) {
-        let detail = format!("must be a valid regular expression, but isn't: {error}");
-        report.invalid(&at(path, "pattern"), pattern, &detail);
-    }
-    listing(schema, path, report);
-}
-
-fn listing(schema: &Value, path: &str, report: &mut Report) {
-    let kind = text(schema, "x-kubernetes-list-type");
-    let keys_path = at(path, "x-kubernetes-list-map-keys");
-    let keys = list(schema, "x-kubernetes-list-map-keys");
-    match kind {
-        "" | "atomic" | "set" if !keys.is_empty() => {
-            report.forbidden(&keys_path, "must be empty if x-kubernetes-list-type is not map");
-        }
-        "" | "atomic" | "set" => {}
-        "map" if keys.is_empty() => {
-            report.required(&keys_path, "must not be empty if x-kubernetes-list-type is map");
-        }
-        "map" => {
-            let required: Vec<&str> = texts(schema, "items.required").collect();
-            for name in texts(schema, "x-kubernetes-list-map-keys") {
-                let property = map(schema, "items.properties").get(name).unwrap_or(&Value::Null);
-                if property.is_null() {
-                    let detail = "entries must all be names of item properties";
-                    report.invalid(&keys_path, name, detail);
-                } else if !has(property, "default") && !required.contains(&name) {
-                    let place = format!("{path}.items.properties[{name}].default");
-                    let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
-                    report.required(&place, detail);
-                }
+    if flag(schema, "x-kubernetes-int-or-string") {
+        for field in ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] {
+            if flag(schema, field) {
+                let detail = "must be false if x-kubernetes-int-or-string is true";
+                report.invalid(&at(path, field), true, detail);
             }
         }
-        other => {
-            let place = at(path, "x-kubernetes-list-type");
-            report.unsupported(&place, other, &["atomic", "map", "set"]);
-        }
     }
-    let map_type = text(schema, "x-kubernetes-map-type");
-    if !matches!(map_type, "" | "atomic" | "granular") {
-        let place = at(path, "x-kubernetes-map-type");
-        report.unsupported(&place, map_type, &["atomic", "granular"]);
+    if flag(schema, "x-kubernetes-embedded-resource") {
+        embedded(schema, path, report);
     }
 }
 
+/// Checks a level that has objects inside of objects.
+fn embedded(schema: &Value, path: &str, report: &mut Report) {
+    header(schema, path, report);
+    typed_as("object", "must be object if x-kubernetes-embedded-resource is true", (schema, path), report);
+    if has(schema, "additionalProperties") {
+        let detail = "must not be used if x-kubernetes-embedded-resource is set";
+        report.forbidden(&at(path, "additionalProperties"), detail);
+    }
+    if !flag(schema, "x-kubernetes-preserve-unknown-fields") && map(schema, "properties").is_empty() {
+        let detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+        report.required(&at(path, "properties"), detail);
+    }
+}
+
+/// Checks the defaults of a schema whose form is right.
 fn defaults(schema: &Value, path: &str, report: &mut Report) {
     if has(schema, "default") {
-        let place = at(path, "default");
-        for error in schema::validate(&Structural::of(schema), get(schema, "default"), "") {
-            report.errors.push(FieldError { field: place.clone(), ..error });
+        let (place, value) = (at(path, "default"), get(schema, "default"));
+        // Below a field, nothing counts as known because every object has it.
+        let within = Structural::of(&json!({"type": "object", "properties": {"default": schema}}));
+        if !within.prune(&mut json!({ "default": value })).is_empty() {
+            report.invalid(&place, value.clone(), "must not have unknown fields");
         }
+        report.errors.extend(schema::validate(&Structural::of(schema), value, &place));
     }
     for (name, part) in map(schema, "properties") {
         defaults(part, &key(&at(path, "properties"), name), report);
     }
-    for field in ["items", "additionalProperties"] {
-        if get(schema, field).is_object() {
-            defaults(get(schema, field), &at(path, field), report);
-        }
+    if get(schema, "items").is_object() {
+        defaults(get(schema, "items"), &at(path, "items"), report);
     }
 }

@@ -138,7 +138,7 @@ fn resources(rule: &Value, path: &str, report: &mut Report) {
 }
 
 /// Checks where a webhook is reached.
-fn client(config: &Value, path: &str, report: &mut Report) {
+pub(super) fn client(config: &Value, path: &str, report: &mut Report) {
     match (get(config, "url").as_str(), has(config, "service")) {
         (None, false) | (Some(_), true) => {
             report.required(path, "exactly one of url or service is required");

@@ -94,7 +94,26 @@ fn node(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Node> {
 pub(crate) fn patch(body: &[u8], kind: PatchKind) -> Outcome<Decoded> {
     // Who reads strategic patches says no more than what is wrong.
     let what = if kind == PatchKind::Strategic { "" } else { "error decoding patch: " };
-    decode::parse(body).map(decode::untyped).map_err(|error| ApiError::bad_request(format!("{what}{error}")))
+    let node = decode::parse(body).map_err(|error| ApiError::bad_request(format!("{what}{error}")))?;
+    let mut decoded = decode::untyped(node);
+    if kind == PatchKind::Json {
+        decoded.strict.extend(unknown_in_operations(&decoded.value));
+        for text in &mut decoded.strict {
+            text.insert_str(0, "json patch ");
+        }
+    }
+    Ok(decoded)
+}
+
+/// Returns what operations have that no operation has.
+fn unknown_in_operations(operations: &Value) -> Vec<String> {
+    let is_known = |field: &str| matches!(field, "op" | "path" | "from" | "value");
+    let operations = operations.as_array().into_iter().flatten().enumerate();
+    let fields = operations.flat_map(|(index, operation)| {
+        operation.as_object().into_iter().flat_map(|fields| fields.keys()).map(move |field| (index, field))
+    });
+    let unknown = fields.filter(|(_, field)| !is_known(field));
+    unknown.map(|(index, field)| format!("unknown field \"[{index}].{field}\"")).collect()
 }
 
 fn json(body: &[u8]) -> Outcome<Node> {

@@ -13,6 +13,7 @@ use super::metadata;
 use super::pipeline::Pipeline;
 use crate::admission;
 use crate::admission::webhook::Operation;
+use crate::authorization;
 use crate::cluster::check_size;
 use crate::object_meta;
 use crate::read::ObjectEncoder;
@@ -60,7 +61,7 @@ pub(crate) fn create(request: &RequestContext, name: Option<&str>) -> Outcome<Re
     }
 }
 
-/// Creates an object. `name` is the name in the path if there is one.
+/// Creates an object. `name` is the name in the path if there is one: the request is a change then, and needs another right.
 pub(crate) fn create_object(
     request: &RequestContext,
     body: Node,
@@ -72,12 +73,10 @@ pub(crate) fn create_object(
     let mut pipeline = Pipeline { request, options, warnings };
     let mut object =
         if options.applies { pipeline.conform_new_applied(body)? } else { pipeline.conform(body, &[])? };
-    if let Some(name) = name
-        && object_meta::text(&object, "name").is_empty()
-    {
-        object_meta::of_mut(&mut object)?.insert("name".into(), name.into());
-    }
     metadata::place_in_namespace(request, &mut object)?;
+    if let Some(name) = name {
+        metadata::check_name(name, &object)?;
+    }
     metadata::drop_repeated_owners(&mut object, options.applies, pipeline.warnings);
     let complete = if options.applies { strategy::complete_applied } else { strategy::complete };
     complete(resource, &mut object)?;
@@ -93,12 +92,19 @@ pub(crate) fn create_object(
         object = changed;
         admission::admit_new(request, &mut object)?;
     }
+    metadata::name_limit_range(request, &mut object)?;
     metadata::check_name_given(request, &object)?;
+    if name.is_none() {
+        metadata::check_new_revision(&object, options)?;
+    }
     metadata::prepare_new(request, &mut object, options)?;
     pipeline.first_status(&mut object);
     admission::prepare_new(request, &mut object)?;
     strategy::conversion::settle(&mut object, resource);
     pipeline.validate_create(&object)?;
+    if let Some(name) = name {
+        authorization::check_creation(request, name)?;
+    }
     pipeline.ask_validating(Operation::Create, None, &object)?;
     admission::complete_new(request, &mut object);
     let object_ref = request.object_ref(object_meta::text(&object, "name"));
@@ -115,6 +121,7 @@ fn commit_new(
     let resource = &request.resource;
     let name = split_key(&object_ref.key).1;
     let exists = || ApiError::already_exists(&resource.kind, name);
+    strategy::settle_stored(resource, &mut object);
     if options.dry_run {
         if request.cluster.storage.get(object_ref).is_some() {
             return Err(exists());

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::object_meta;
 use crate::request::{RequestContext, WriteOptions};
 use crate::status::{ApiError, Outcome};
-use crate::strategy::Strategy;
+use crate::strategy::{self, Strategy};
 
 /// The longest name that a generated name's beginning may have.
 const GENERATED_BASE: usize = 58;
@@ -62,17 +62,23 @@ pub(crate) fn drop_repeated_owners(object: &mut Value, patched: bool, warnings: 
     }
 }
 
+/// Refuses the revision of an object that is to be created.
+///
+/// It is the store that does: what is tried does not come there, and from what a change or an apply makes it is taken away before.
+pub(crate) fn check_new_revision(object: &Value, options: &WriteOptions) -> Outcome<()> {
+    let given = object_meta::revision(object_meta::text(object, "resourceVersion")).unwrap_or(0);
+    if given == 0 || options.dry_run {
+        return Ok(());
+    }
+    Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"))
+}
+
 /// Gives a new object what only the server can give: name, identity, time.
 pub(crate) fn prepare_new(
     request: &RequestContext,
     object: &mut Value,
     options: &WriteOptions,
 ) -> Outcome<()> {
-    let revision = object_meta::text(object, "resourceVersion");
-    // It is the store that refuses it. What is applied comes there without one, and what is tried does not come there.
-    if !revision.is_empty() && !options.applies && !options.dry_run {
-        return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
-    }
     let (uid, suffix) = (request.cluster.random.uid(), request.cluster.random.suffix(5));
     let metadata = object_meta::of_mut(object)?;
     for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -100,12 +106,20 @@ pub(crate) fn prepare_new(
 /// Checks name and identity of a new version against the stored one.
 pub(crate) fn check_identity(request: &RequestContext, name: &str, old: &Value, new: &Value) -> Outcome<()> {
     check_name(name, new)?;
-    let (given, kept) = (object_meta::text(new, "uid"), object_meta::text(old, "uid"));
-    if !given.is_empty() && given != kept {
-        let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {kept}");
-        return Err(ApiError::conflict(&request.resource.kind, name, &why));
+    check_uid(request, name, object_meta::text(old, "uid"), new)
+}
+
+/// Checks the identity that a client changes against the stored one; that of what is not there is empty.
+pub(crate) fn check_uid(request: &RequestContext, name: &str, kept: &str, new: &Value) -> Outcome<()> {
+    let given = object_meta::text(new, "uid");
+    if given.is_empty() || given == kept {
+        return Ok(());
     }
-    Ok(())
+    let key = request.resource.database_key(request.namespace.as_deref(), name);
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {kept}"
+    );
+    Err(ApiError::conflict(&request.resource.kind, name, &why))
 }
 
 /// Checks the revision that a client changes against the stored one.
@@ -117,14 +131,20 @@ pub(crate) fn check_revision(
     old: &Value,
     revision: &str,
 ) -> Outcome<bool> {
-    let conditional = !revision.is_empty() && revision != "0";
-    if conditional && revision != object_meta::text(old, "resourceVersion") {
-        if revision.parse::<u64>().is_err() {
-            return Err(ApiError::bad_request(format!("Invalid value: {revision:?}: must be a number")));
-        }
+    let given = named_revision(revision)?;
+    if given.is_some() && given != named_revision(object_meta::text(old, "resourceVersion"))? {
         return Err(ApiError::modified(&request.resource.kind, name));
     }
-    Ok(conditional)
+    Ok(given.is_some())
+}
+
+/// Reads the revision that an object has; 0 and nothing stand for none.
+pub(crate) fn named_revision(revision: &str) -> Outcome<Option<u64>> {
+    if revision.is_empty() {
+        return Ok(None);
+    }
+    let read = object_meta::revision(revision).map_err(|why| ApiError::new(500, "", why))?;
+    Ok(Some(read).filter(|revision| *revision > 0))
 }
 
 /// Checks the name of a new version against the one in the path.
@@ -147,9 +167,8 @@ pub(crate) fn prepare_patched(
     old: &Value,
     (new, revision): (&mut Value, &str),
 ) -> Outcome<()> {
-    if !revision.is_empty() && revision != "0" && revision != object_meta::text(old, "resourceVersion") {
-        return Err(ApiError::modified(&request.resource.kind, name));
-    }
+    let conditional = check_revision(request, name, old, revision)?;
+    strategy::check_conditional(&request.resource, name, conditional)?;
     let uid = object_meta::text(new, "uid").to_owned();
     let metadata = object_meta::of_mut(new)?;
     keep(old, metadata);
@@ -186,6 +205,15 @@ pub(crate) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
         };
     }
     keep_deletion(old, metadata);
+}
+
+/// Gives a limit range without a name one. That of its beginning is made later, as for all kinds.
+pub(crate) fn name_limit_range(request: &RequestContext, object: &mut Value) -> Outcome<()> {
+    if request.resource.is("", "limitranges") && object_meta::name_or_base(object).is_empty() {
+        let name = request.cluster.random.uid();
+        object_meta::of_mut(object)?.insert("name".into(), json!(name));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_name_given(request: &RequestContext, object: &Value) -> Outcome<()> {

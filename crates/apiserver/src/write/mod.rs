@@ -15,5 +15,5 @@ pub(crate) use delete::{
     DeleteOptions, Propagation, check_preconditions, delete, delete_collection, delete_object,
 };
 pub(crate) use metadata::OTHER_NAMESPACE;
-pub(crate) use patch::{patch, patch_kind};
+pub(crate) use patch::{check_apply, patch, patch_kind};
 pub(crate) use update::update;

@@ -29,7 +29,7 @@ pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Bo
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => read_patch(&request.body, kind)?,
     };
     if kind == PatchKind::Apply {
-        check_apply(request, name, &decoded)?;
+        check_apply(&request.resource.api_version, "", name, &decoded)?;
     }
     let mut warnings = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -63,7 +63,8 @@ pub(crate) fn patch_kind(content_type: &str, custom: bool) -> Outcome<PatchKind>
     })
 }
 
-fn check_apply(request: &RequestContext, name: &str, decoded: &Decoded) -> Outcome<()> {
+/// Checks what is applied to the object `name`. An empty kind stands for each one.
+pub(crate) fn check_apply(api_version: &str, wanted: &str, name: &str, decoded: &Decoded) -> Outcome<()> {
     let managed = decoded.value.pointer("/metadata/managedFields");
     if managed.is_some_and(|list| !list.is_null() && list != &json!([])) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
@@ -75,7 +76,7 @@ fn check_apply(request: &RequestContext, name: &str, decoded: &Decoded) -> Outco
     }
     let text = |field: &str| decoded.value.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
-    if kind.is_empty() || version != request.resource.api_version {
+    if kind.is_empty() || version != api_version || (!wanted.is_empty() && kind != wanted) {
         let slash = if version.contains('/') { "" } else { "/" };
         return Err(ApiError::bad_request(format!("invalid object type: {slash}{version}, Kind={kind}")));
     }
@@ -114,7 +115,7 @@ fn attempt(
             {
                 return Err(error);
             }
-            let conformed = pipeline.conform(new.clone().into(), &decoded.strict);
+            let conformed = pipeline.conform_patched(kind, decoded, &new);
             let mut new = conformed.map_err(|error| {
                 strategy::type_error(resource, kind, &decoded.value, &new).unwrap_or(error)
             })?;

@@ -8,12 +8,13 @@ use super::{check_kind, metadata, report_dropped};
 use crate::admission;
 use crate::admission::configured::is_reviewed;
 use crate::admission::webhook::{self, Asked, Named, Operation};
+use crate::kind::Kind;
 use crate::object_meta;
 use crate::registry::Resource;
 use crate::request::RequestContext;
-use crate::request::options::WriteOptions;
+use crate::request::options::{FieldValidation, WriteOptions};
 use crate::status::{ApiError, Cause, Outcome};
-use crate::strategy::{self, FieldOwner};
+use crate::strategy::{self, FieldOwner, PatchKind};
 use crate::subresources::scale;
 
 /// What the steps of one write share.
@@ -94,16 +95,41 @@ impl<'a> Pipeline<'a> {
     /// Checks types and drops what the kind does not have, as the client wants it; returns the object.
     ///
     /// `strict` is what was already found in the bytes.
-    pub(crate) fn conform(&mut self, mut body: Node, strict: &[String]) -> Outcome<Value> {
+    pub(crate) fn conform(&mut self, body: Node, strict: &[String]) -> Outcome<Value> {
+        let decoded = self.decode(body, strict)?;
+        report_dropped(&self.request.resource.kind, self.options, decoded.strict, self.warnings)?;
+        self.check_form(decoded.value)
+    }
+
+    /// Does the same with what a patch made of an object.
+    pub(crate) fn conform_patched(
+        &mut self,
+        kind: PatchKind,
+        patch: &Decoded,
+        patched: &Value,
+    ) -> Outcome<Value> {
+        let resource = &self.request.resource;
+        let decoded = self.decode(patched.clone().into(), &patch.strict)?;
+        if self.options.validation == FieldValidation::Strict && !decoded.strict.is_empty() {
+            return Err(strategy::strict_error(resource, kind, &patch.value, patched, &decoded.strict));
+        }
+        report_dropped(&resource.kind, self.options, decoded.strict, self.warnings)?;
+        self.check_form(decoded.value)
+    }
+
+    fn decode(&self, mut body: Node, strict: &[String]) -> Outcome<Decoded> {
         let resource = &self.request.resource;
         check_type(resource, &mut body)?;
         let decoded = strategy::conform(resource, body)?;
         let mut found = strict.to_vec();
         found.extend(decoded.strict.into_iter().filter(|text| !strict.contains(text)));
-        report_dropped(&resource.kind, self.options, found, self.warnings)?;
-        strategy::check_embedded(resource, &decoded.value)?;
-        check_depth(&decoded.value)?;
-        Ok(decoded.value)
+        Ok(Decoded { strict: found, ..decoded })
+    }
+
+    fn check_form(&self, object: Value) -> Outcome<Value> {
+        strategy::check_embedded(&self.request.resource, &object)?;
+        check_depth(&object)?;
+        Ok(object)
     }
 
     /// Returns the new object that an apply makes of a body.
@@ -215,7 +241,12 @@ impl<'a> Pipeline<'a> {
             self.warnings.extend(new);
             return Ok(());
         }
-        Err(ApiError::invalid(&self.request.resource.kind, object_meta::text(object, "name"), causes))
+        // Events are read as those of the core group, whatever group they came to.
+        let kind = &self.request.resource.kind;
+        let is_event = self.request.resource.is("events.k8s.io", "events");
+        let group = if is_event { "".into() } else { kind.group.clone() };
+        let told = Kind { group, ..(**kind).clone() };
+        Err(ApiError::invalid(&told, object_meta::text(object, "name"), causes))
     }
 
     /// Records whose fields these are.

@@ -46,6 +46,8 @@ fn replace(
             metadata::place_in_namespace(request, &mut new)?;
             metadata::check_name(name, &new)?;
             if request.subresource.is_none() && Strategy::of(resource).creates_on_update {
+                metadata::check_uid(request, name, "", &new)?;
+                metadata::named_revision(object_meta::text(&new, "resourceVersion"))?;
                 // It is read once more, and warned of then.
                 warnings.clear();
                 let written = create_object(request, body.clone(), Some(name), options, warnings)?;
@@ -82,17 +84,26 @@ impl Pipeline<'_> {
         let part = request.subresource.as_deref();
         if !self.is_reviewed() || part == Some("scale") {
             metadata::keep_deletion(old, object_meta::of_mut(&mut new)?);
+            // Whoever writes the status of a custom object owns what it sends beside it, though that is not written.
+            let owns_sent = part == Some("status") && resource.custom.is_some();
+            if owns_sent {
+                self.own(Some(old), &mut new);
+            }
             strategy::separate_status(resource, part, old, &mut new);
             strategy::complete(resource, &mut new)?;
             admission::convert_changed(request, old, &mut new);
-            self.own(Some(old), &mut new);
+            if !owns_sent {
+                self.own(Some(old), &mut new);
+            }
             return Ok(new);
         }
         strategy::complete(resource, &mut new)?;
         admission::convert_changed(request, old, &mut new);
         let mut owned = new.clone();
         metadata::keep_deletion(old, object_meta::of_mut(&mut owned)?);
-        strategy::separate_status(resource, part, old, &mut owned);
+        if part != Some("status") || resource.custom.is_none() {
+            strategy::separate_status(resource, part, old, &mut owned);
+        }
         self.own(Some(old), &mut owned);
         let owners = owned.pointer_mut("/metadata/managedFields").map(Value::take);
         let metadata = object_meta::of_mut(&mut new)?;
@@ -127,11 +138,13 @@ impl Pipeline<'_> {
     /// Separates status and the rest, admits, counts the generation and validates.
     pub(crate) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
         let request = self.request;
-        strategy::separate_status(&request.resource, request.subresource.as_deref(), old, new);
+        let part = request.subresource.as_deref();
+        strategy::separate_status(&request.resource, part, old, new);
+        strategy::keep_implied(&request.resource, part, old, new);
         admission::keep_unsaid(request, old, new);
         admission::admit_change(request, old, new)?;
         conversion::settle(new, &request.resource);
-        strategy::count_generation(&request.resource, old, new)?;
+        strategy::count_generation(&request.resource, part, old, new)?;
         self.validate_update(old, new)?;
         self.ask_validating(Operation::Update, Some(old), new)
     }
@@ -144,6 +157,7 @@ impl Pipeline<'_> {
         mut new: Value,
     ) -> Outcome<Option<Written>> {
         let resource = &self.request.resource;
+        strategy::settle_stored(resource, &mut new);
         // What is stored in an older version is written even if nothing else changes: so it comes into the present one.
         if strategy::is_same(old_value, &new) && !conversion::is_stale(&old.body, resource) {
             return Ok(Some(Written::Stored(Arc::clone(old))));

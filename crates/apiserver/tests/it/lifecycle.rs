@@ -127,3 +127,67 @@ async fn custom_kinds_come_and_go() {
     assert_eq!(get(&server, &path).await.0, 404);
     assert_eq!(get(&server, "/apis/example.com/v1").await.0, 404);
 }
+
+fn named(plural: &str, kind: &str, short: &[&str]) -> Value {
+    let mut definition = definition();
+    definition["metadata"]["name"] = json!(format!("{plural}.example.com"));
+    definition["spec"]["names"] = json!({"plural": plural, "kind": kind, "shortNames": short});
+    definition
+}
+
+#[tokio::test]
+async fn a_definition_gets_its_names_when_the_one_that_has_them_is_gone() {
+    let server = server();
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let status = async |name: &str| {
+        let (_, kept) = get(&server, &format!("{definitions}/{name}.example.com")).await;
+        let conditions = kept["status"]["conditions"].as_array().unwrap();
+        let condition = |kind: &str| {
+            let found = conditions.iter().find(|condition| condition["type"] == kind).unwrap();
+            ["status", "reason", "message"].map(|field| found[field].as_str().unwrap()).join(" ")
+        };
+        (kept["status"]["acceptedNames"].clone(), condition("NamesAccepted"), condition("Established"))
+    };
+    assert_eq!(post(&server, definitions, named("gammas", "Gamma", &["ga", "g"])).await.0, 201);
+    assert_eq!(post(&server, definitions, named("deltas", "Gamma", &["d"])).await.0, 201);
+    assert_eq!(post(&server, definitions, named("etas", "Eta", &["ga", "gammas"])).await.0, 201);
+    // What is free is given, and the last conflict is told.
+    let (accepted, names, established) = status("deltas").await;
+    assert_eq!(accepted, json!({"plural": "deltas", "shortNames": ["d"], "kind": ""}));
+    assert_eq!(names, r#"False ListKindConflict "GammaList" is already in use"#);
+    assert_eq!(established, "False NotAccepted not all names are accepted");
+    let (_, names, _) = status("etas").await;
+    let both = r#"["ga" is already in use, "gammas" is already in use]"#;
+    assert_eq!(names, format!("False ShortNamesConflict {both}"));
+    let deltas = "/apis/example.com/v1/namespaces/default/deltas";
+    assert_eq!(get(&server, deltas).await.0, 404);
+    delete(&server, &format!("{definitions}/gammas.example.com"), json!({})).await;
+    server.settled().await;
+    for name in ["deltas", "etas"] {
+        let (_, names, established) = status(name).await;
+        assert_eq!(names, "True NoConflicts no conflicts found");
+        assert_eq!(established, "True InitialNamesAccepted the initial names have been accepted");
+    }
+    assert_eq!(get(&server, deltas).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_definition_gets_names_that_another_one_gives_up() {
+    let server = server();
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(post(&server, definitions, named("gammas", "Gamma", &["g"])).await.0, 201);
+    assert_eq!(post(&server, definitions, named("deltas", "Delta", &["g"])).await.0, 201);
+    let deltas = "/apis/example.com/v1/namespaces/default/deltas";
+    assert_eq!(get(&server, deltas).await.0, 404);
+    let names = json!({"spec": {"names": {"shortNames": ["x"]}}});
+    assert_eq!(merge(&server, &format!("{definitions}/gammas.example.com"), names).await.0, 200);
+    assert_eq!(get(&server, deltas).await.0, 200);
+    let (_, resources) = get(&server, "/apis/example.com/v1").await;
+    let short: Vec<&Value> = resources["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|found| found.get("shortNames"))
+        .collect();
+    assert_eq!(short, [&json!(["g"]), &json!(["x"])]);
+}

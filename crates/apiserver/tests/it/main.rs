@@ -1,21 +1,27 @@
 //! The server as its clients see it, in process.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod adoption;
 mod audit;
 mod changes;
 mod clients;
 mod cluster;
+mod definitions;
 mod deletions;
 mod depth;
 mod evictions;
 mod faults;
 mod impersonation;
+mod jobs;
 mod kubectl;
 mod lifecycle;
 mod ownership;
 mod refusals;
 mod replay;
 mod requests;
+mod scaling;
+mod scheduling;
+mod schema_changes;
 mod simulation;
 mod sockets;
 mod state;

@@ -80,6 +80,24 @@ async fn initial_events_end_with_a_bookmark() {
     let lines = watch(&server, &path, 2).await;
     assert_eq!(lines[0]["type"], "ADDED");
     assert_eq!(lines[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+    // Who wants no bookmarks gets none.
+    let path = path.replace("allowWatchBookmarks=true", "allowWatchBookmarks=false&timeoutSeconds=1");
+    let lines = watch(&server, &path, 2).await;
+    assert_eq!(lines.iter().map(|line| &line["type"]).collect::<Vec<_>>(), ["ADDED"]);
+}
+
+#[tokio::test]
+async fn initial_events_of_a_revision_to_come_are_refused() {
+    let server = server();
+    post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
+    let path = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999&timeoutSeconds=1"
+    );
+    let lines = watch(&server, &path, 2).await;
+    assert_eq!((lines.len(), &lines[0]["type"]), (1, &json!("ERROR")));
+    let status = &lines[0]["object"];
+    assert_eq!((&status["code"], &status["reason"]), (&json!(504), &json!("Timeout")));
+    assert!(status["message"].as_str().unwrap().contains("Too large resource version: 99999999"), "{status}");
 }
 
 pub(crate) async fn with_accept(server: &apiserver::ApiServer, path: &str, accept: &str) -> (u16, String) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{delete, get, merge, post, send};
 
-fn deployment(image: &str) -> Value {
+pub(crate) fn deployment(image: &str) -> Value {
     json!({
         "metadata": {"name": "web"},
         "spec": {
@@ -22,10 +22,10 @@ fn deployment(image: &str) -> Value {
     })
 }
 
-const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
 /// Advances the simulated time until the server has nothing left to do.
-async fn settle(server: &ApiServer) {
+pub(crate) async fn settle(server: &ApiServer) {
     for _ in 0..10 {
         server.settled().await;
         tokio::time::advance(Duration::from_millis(600)).await;
@@ -74,47 +74,47 @@ async fn a_job_comes_to_its_end() {
 }
 
 /// A server whose clock goes with the simulated time.
-fn simulated() -> ApiServer {
+pub(crate) fn simulated() -> ApiServer {
     let begin = (jiff::Timestamp::from_second(1_800_000_000).unwrap(), tokio::time::Instant::now());
     let clock =
         apiserver::Clock::new(move || begin.0 + jiff::SignedDuration::try_from(begin.1.elapsed()).unwrap());
     ApiServer::builder().seed(1).simulate(Duration::from_millis(500)).clock(clock).build().unwrap()
 }
 
-const PODS: &str = "/api/v1/namespaces/default/pods";
-const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(crate) const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
 
-async fn strategic(server: &ApiServer, path: &str, body: &Value) -> Value {
+pub(crate) async fn strategic(server: &ApiServer, path: &str, body: &Value) -> Value {
     let content = "application/strategic-merge-patch+json";
     let (status, answer) = send(server.service(), Method::PATCH, path, content, &body.to_string()).await;
     assert_eq!(status, 200, "{answer}");
     answer
 }
 
-fn with_image(image: &str) -> Value {
+pub(crate) fn with_image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}})
 }
 
 /// Returns the images of all pods, in the order of their names.
-async fn images(server: &ApiServer) -> Vec<String> {
+pub(crate) async fn images(server: &ApiServer) -> Vec<String> {
     let (_, pods) = get(server, PODS).await;
     let pods = pods["items"].as_array().unwrap().clone();
     pods.iter().map(|pod| pod["spec"]["containers"][0]["image"].as_str().unwrap().to_owned()).collect()
 }
 
-fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
     let list = object["status"]["conditions"].as_array().unwrap();
     list.iter().find(|condition| condition["type"] == kind).unwrap_or(&Value::Null)
 }
 
 /// Waits until `seconds` of the simulated time have passed.
-async fn pass(server: &ApiServer, seconds: u64) {
+pub(crate) async fn pass(server: &ApiServer, seconds: u64) {
     server.settled().await;
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     settle(server).await;
 }
 
-fn set(kind: &str, name: &str, image: &str) -> Value {
+pub(crate) fn set(kind: &str, name: &str, image: &str) -> Value {
     let mut spec = deployment(image)["spec"].clone();
     if kind == "daemonsets" {
         spec.as_object_mut().unwrap().remove("replicas");
@@ -166,6 +166,79 @@ async fn slip_31_a_stateful_set_stops_at_a_pod_that_does_not_start() {
         (&kept["status"]["updatedReplicas"], &kept["status"]["readyReplicas"]),
         (&json!(1), &json!(1))
     );
+}
+
+/// A pod that is stuck has to be deleted by hand, unless the pods are managed in parallel.
+#[tokio::test(start_paused = true)]
+async fn a_stateful_set_that_is_stuck_stays_so_in_its_order() {
+    for (policy, healed) in [("OrderedReady", ["fails", "fails"]), ("Parallel", ["two", "two"])] {
+        let server = simulated();
+        let sets = "/apis/apps/v1/namespaces/default/statefulsets";
+        let mut stuck = set("statefulsets", "s", "fails");
+        stuck["spec"]["podManagementPolicy"] = json!(policy);
+        post(&server, sets, stuck).await;
+        pass(&server, 5).await;
+        strategic(&server, &format!("{sets}/s"), &with_image("two")).await;
+        pass(&server, 10).await;
+        let found = images(&server).await;
+        assert_eq!(found, healed[2 - found.len()..], "{policy}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_counts_from_the_first_ordinal() {
+    let server = simulated();
+    let sets = "/apis/apps/v1/namespaces/default/statefulsets";
+    let mut numbered = set("statefulsets", "s", "one");
+    numbered["spec"]["ordinals"] = json!({"start": 5});
+    numbered["spec"]["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}});
+    post(&server, sets, numbered).await;
+    pass(&server, 5).await;
+    strategic(&server, &format!("{sets}/s"), &with_image("two")).await;
+    pass(&server, 10).await;
+    assert_eq!(images(&server).await, ["one", "two"]);
+    delete(&server, &format!("{PODS}/s-5"), json!({"gracePeriodSeconds": 0})).await;
+    pass(&server, 5).await;
+    assert_eq!(images(&server).await, ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_without_a_label_of_the_template_are_not_fully_labelled() {
+    let server = simulated();
+    let sets = "/apis/apps/v1/namespaces/default/replicasets";
+    post(&server, sets, set("replicasets", "s", "one")).await;
+    pass(&server, 5).await;
+    let labels = json!({"app": "web", "more": "yes"});
+    let change = json!({"spec": {"replicas": 3, "template": {"metadata": {"labels": labels}}}});
+    strategic(&server, &format!("{sets}/s"), &change).await;
+    pass(&server, 5).await;
+    let (_, kept) = get(&server, &format!("{sets}/s")).await;
+    let status = &kept["status"];
+    assert_eq!((&status["replicas"], &status["fullyLabeledReplicas"]), (&json!(3), &json!(1)), "{kept}");
+}
+
+/// Somebody else has a replica set with the name that the deployment gives its own.
+#[tokio::test(start_paused = true)]
+async fn a_deployment_gives_its_replica_set_another_name_if_the_first_is_taken() {
+    let server = simulated();
+    let sets = "/apis/apps/v1/namespaces/default/replicasets";
+    post(&server, DEPLOYMENTS, deployment("one")).await;
+    pass(&server, 5).await;
+    let (_, made) = get(&server, sets).await;
+    let name = made["items"][0]["metadata"]["name"].as_str().unwrap().to_owned();
+    delete(&server, &format!("{DEPLOYMENTS}/web"), json!({})).await;
+    pass(&server, 5).await;
+    let mut other = set("replicasets", &name, "other");
+    other["spec"]["selector"]["matchLabels"] = json!({"app": "other"});
+    other["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
+    assert_eq!(post(&server, sets, other).await.0, 201);
+    post(&server, DEPLOYMENTS, deployment("one")).await;
+    pass(&server, 5).await;
+    let (_, kept) = get(&server, &format!("{DEPLOYMENTS}/web")).await;
+    assert_eq!(kept["status"]["collisionCount"], 1, "{kept}");
+    assert_eq!(kept["status"]["readyReplicas"], 2, "{kept}");
+    let (_, made) = get(&server, sets).await;
+    assert_eq!(made["items"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,9 +324,9 @@ async fn slip_31_a_deployment_keeps_as_many_revisions_as_it_says() {
     assert_eq!(sets["items"].as_array().unwrap().len(), 2);
 }
 
-const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
-async fn job(server: &ApiServer, image: &str, spec: Value) -> Value {
+pub(crate) async fn job(server: &ApiServer, image: &str, spec: Value) -> Value {
     let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": image}]}});
     let mut all = json!({"template": template});
     all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
@@ -315,11 +388,13 @@ async fn slip_31_a_suspended_job_has_no_pods() {
     assert_eq!(images(&server).await.len(), 0);
     let (_, suspended) = get(&server, &path).await;
     assert_eq!(condition(&suspended, "Suspended")["status"], "True");
-    assert_eq!(suspended["status"]["startTime"], Value::Null);
+    let started = suspended["status"]["startTime"].as_str().unwrap().to_owned();
     merge(&server, &path, json!({"spec": {"suspend": false}})).await;
     pass(&server, 5).await;
     let (_, resumed) = get(&server, &path).await;
     assert_eq!(condition(&resumed, "Suspended")["reason"], "JobResumed");
+    // Its time begins anew.
+    assert!(resumed["status"]["startTime"].as_str().unwrap() > started.as_str(), "{resumed}");
     assert_eq!(images(&server).await.len(), 1);
 }
 

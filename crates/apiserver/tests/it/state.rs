@@ -63,13 +63,36 @@ async fn a_broken_file_is_told_and_left_alone() {
     }
 }
 
+fn make_pipe(path: &std::path::Path) {
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
+}
+
 #[tokio::test]
 async fn slip_12_a_pipe_in_place_of_the_file_does_not_hang_the_start() {
+    for name in ["state", "state.lock", "state.log", "state.log.1", "state.new"] {
+        let directory = tempfile::tempdir().unwrap();
+        make_pipe(&directory.path().join(name));
+        let error = kept_in(&directory.path().join("state")).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("it is no regular file"), "{name}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn slip_12_a_pipe_as_another_output_does_not_hang_the_start() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("state");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
-    let error = kept_in(&path).unwrap_err().to_string();
-    assert!(error.contains("state") && error.contains("it is no regular file"), "{error}");
+    let (pipe, file) = (directory.path().join("pipe"), directory.path().join("file"));
+    make_pipe(&pipe);
+    for (option, kubeconfig, audit) in [("--kubeconfig-out", &pipe, &file), ("--audit", &file, &pipe)] {
+        let options = apiserver::Options {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            kubeconfig_out: kubeconfig.clone(),
+            simulate: None,
+            state: None,
+            audit: Some(audit.clone()),
+        };
+        let error = apiserver::run(options).await.unwrap_err().to_string();
+        assert!(error.starts_with(option) && error.contains("pipe: it is no regular file"), "{error}");
+    }
 }
 
 #[tokio::test]

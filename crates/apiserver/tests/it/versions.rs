@@ -100,3 +100,24 @@ async fn a_watch_ends_when_its_definition_changes_and_the_next_one_follows_the_n
     }
     assert!(told.contains(r#"{"type":"ADDED""#) && told.contains(r#"{"type":"DELETED""#), "{told}");
 }
+
+#[tokio::test]
+async fn a_definition_that_goes_at_once_takes_leave_of_its_objects_first() {
+    let server = server();
+    assert_eq!(post(&server, DEFINITIONS, definition("v1")).await.0, 201);
+    let path = "/apis/example.com/v1/namespaces/default/things";
+    let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}});
+    assert_eq!(post(&server, path, thing).await.0, 201);
+    let mut watch = open_watch(&server, &format!("{path}?watch=1&resourceVersion=1")).await;
+    let name = format!("{DEFINITIONS}/things.example.com");
+    assert_eq!(delete(&server, &name, json!({})).await.0, 200);
+    // Both are gone before anybody reads.
+    while get(&server, &name).await.0 != 404 {
+        tokio::task::yield_now().await;
+    }
+    let mut told = String::new();
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(Duration::from_secs(10), watch.frame()).await {
+        told.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+    }
+    assert!(told.contains(r#"{"type":"ADDED""#) && told.contains(r#"{"type":"DELETED""#), "{told}");
+}

@@ -81,6 +81,8 @@ class Session:
         kubeconfig = os.path.join(self.home, "kubeconfig")
         shutil.copy(options.kubeconfig, kubeconfig)
         self.env = {"PATH": os.environ["PATH"], "HOME": self.home, "KUBECONFIG": kubeconfig, "NS": self.ns, "U": self.u, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+        # A client that ends at once has nothing to gain from collecting garbage beside its work: it takes a third less of a processor.
+        self.env.update(GOGC="off", GOMAXPROCS="1")
 
     def run(self, command):
         try:
@@ -154,6 +156,10 @@ def names_of(options):
     return chosen
 
 
+def length_of(session):
+    return os.path.getsize(os.path.join(HERE, "sessions", session + ".txt"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["record", "compare", "show"])
@@ -161,9 +167,10 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("--keep", action="store_true", help="leave the namespaces: the server goes away")
     parser.add_argument("--any-version", action="store_true", help="compare although the clients are of another version")
-    parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=6)
     options = parser.parse_args()
-    names, failed, count = names_of(options), 0, 0
+    # The longest begins first: no client waits alone at the end.
+    names, failed, count = sorted(names_of(options), key=length_of, reverse=True), 0, 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         played = pool.map(lambda name: Session(name, options).play(), names)
         for name, blocks in zip(names, played):

@@ -121,6 +121,16 @@ impl Names<'_> {
     }
 }
 
+/// Asks until there is something that the server makes on its own: at most a thousand times.
+async fn until_found(service: &Endpoint, path: &str) {
+    for _ in 0..1000 {
+        if send(service, "GET", path, ("", "application/json"), None).await.0 == 200 {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 pub(crate) async fn send(
     service: &Endpoint,
     method: &str,
@@ -178,6 +188,7 @@ pub(crate) async fn script(
     let (mut raw, mut out) = (Vec::new(), Vec::new());
     for step in &script.steps {
         if step.method == "WAIT" {
+            until_found(service, &names.fill(&step.path, &raw)).await;
             raw.push(Value::Null);
             out.push(json!({"s": 200}));
             continue;

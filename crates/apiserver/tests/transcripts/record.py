@@ -14,7 +14,7 @@ the webhook that notes reviews. Its address is {hook}, its authority is {ca}.
 """
 import argparse, contextlib, concurrent.futures, http.client, json, os, random, re, ssl, sys, time, urllib.parse
 
-import expressions, rare, reviews, scripts
+import edges, expressions, rare, reviews, scripts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = {"": "application/json", "json": "application/json-patch+json", "merge": "application/merge-patch+json",
@@ -204,7 +204,7 @@ def hooked(server):
 def record(args):
     server = Server(args.server, args.token)
     run = "%x" % (int(time.time()) % 0xFFFFF)
-    families, number, total = dict(scripts.families(), rare=list(rare.scripts()), rules=list(expressions.rules()), policies=list(expressions.policies()), reviews=list(reviews.scripts())), 0, 0
+    families, number, total = dict(scripts.families(), edges=list(edges.scripts()), rare=list(rare.scripts()), rules=list(expressions.rules()), policies=list(expressions.policies()), reviews=list(reviews.scripts())), 0, 0
     for family, all_steps in families.items():
         if args.only and not family.startswith(args.only):
             continue

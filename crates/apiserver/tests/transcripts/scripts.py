@@ -323,6 +323,14 @@ def ownership():
     yield "managed-in-body", [start, applied("one", MINIMAL, {"managedFields": [{"manager": "x"}]})]
     yield "wrong-name", [start, step("PATCH", P + "/a?fieldManager=one", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "b"}}, "apply")]
     yield "status", [start, step("PATCH", P + "/a/status?fieldManager=s", {"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 3}}, "apply"), step("PATCH", P + "/a/status?fieldManager=s", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "status": {"replicas": 3, "conditions": [{"type": "X", "status": "True"}]}}, "apply"), applied("one", dict(MINIMAL, replicas=2))]
+    S = P + "/a/scale?fieldManager="
+    scaled = lambda manager, spec, query="", **more: step("PATCH", S + manager + query, dict({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": spec}, **more), "apply")
+    own, seen = applied("one", dict(MINIMAL, replicas=2)), step("GET", P + "/a")
+    yield "scale-patched", [own] + [more for body, kind in (({"spec": {"replicas": 3}}, "merge"), ([{"op": "replace", "path": "/spec/replicas", "value": 4}], "json"), ({"spec": {"replicas": 5}}, "strategic")) for more in (step("PATCH", S + "sc", body, kind), seen, own, applied("one", dict(MINIMAL, replicas=2), force=True), seen)]
+    yield "scale-applied", [own, scaled("two", {"replicas": 3}), scaled("two", {"replicas": 3}, "&force=true"), seen, scaled("two", {"replicas": 4}), scaled("three", {"replicas": 4}), seen, own, scaled("three", {}), seen, step("PUT", S + "sc", {"metadata": {"name": "a"}, "spec": {"replicas": 5}}), seen, scaled("two", {"replicas": 6}), seen]
+    yield "scale-applied-same", [own, scaled("two", {"replicas": 2}), seen, applied("one", MINIMAL), seen, scaled("two", {}), seen]
+    yield "scale-applied-first", [start, scaled("two", {"replicas": 3}), seen, scaled("two", {"replicas": 3}, "&force=true"), seen]
+    yield "scale-applied-wrong", [own, scaled("two", {"replicas": "x"}), scaled("two", {"replicas": 2, "bogus": 1}), scaled("two", {"replicas": -1}, "&force=true"), scaled("two", {"replicas": 2}, kind="Foo"), scaled("two", {"replicas": 2}, apiVersion="apps/v1"), scaled("two", {"replicas": 2}, metadata={"name": "b"})]
     yield "scale", [start, step("GET", P + "/a/scale"), step("PATCH", P + "/a/scale?fieldManager=sc", {"spec": {"replicas": 4}}, "merge"), step("GET", P + "/a"), applied("one", dict(MINIMAL, replicas=2)), step("PUT", P + "/a/scale", {"metadata": {"name": "a"}, "spec": {"replicas": -1}})]
     yield "kubectl", [step("POST", P + "?fieldManager=kubectl-client-side-apply", {"metadata": {"name": "a", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": dict(MINIMAL, replicas=2)})}}, "spec": dict(MINIMAL, replicas=2)}), applied("kubectl", dict(MINIMAL, replicas=3)), applied("kubectl", MINIMAL)]
     yield "services", [step("PATCH", "/api/v1/namespaces/{ns}/services/a?fieldManager=" + m, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": p}}, "apply") for m, p in (("one", [{"port": 80}]), ("two", [{"port": 81, "name": "x"}]), ("two", [{"port": 80, "protocol": "UDP", "name": "u"}]), ("one", [{"port": 80, "name": "n"}]))]
@@ -927,11 +935,106 @@ def workloads():
     yield "job-start", [step("POST", jobs, job), step("PATCH", jobs + "/a/status", {"status": {"startTime": T0}}, "merge"), step("PUT", jobs + "/a/status", dict(job, status={})), step("PUT", jobs + "/a/status", job)]
 
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+STRICTER = {"n": {"type": "integer"}, "s": {"type": "string"}, "e": {"type": "string"}, "f": {"type": "string"}, "p": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}, "l": {"type": "array", "items": {"type": "string"}},
+    "lm": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}}, "m": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"need": {"type": "integer"}}}, "alt": {"type": "object", "properties": {"n": {"type": "integer"}, "o": {"type": "integer"}}}, "w": {"type": "object", "properties": {"x": {"type": "object", "properties": {"n": {"type": "integer"}}}}}}
+
+
+def stricter(rules, spec, steps, status=None, made=None):
+    """An object is made, then rules are added to its schema at paths like p.properties.a, then come the steps."""
+    def version(rules):
+        schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": json.loads(json.dumps(STRICTER))}, "status": {"type": "object", "properties": {"n": {"type": "integer"}, "o": {"type": "integer"}}}}}
+        for path, keywords in rules.items():
+            level = schema["properties"]
+            for name in path.split("."):
+                level = level[name]
+            level.update(keywords)
+        return {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "foos", "kind": "Foo"}
+    first = [step("POST", DEFINITIONS, {"metadata": {"name": "foos.{u}.io"}, "spec": {"group": "{u}.io", "scope": "Namespaced", "names": names, "versions": [version({})]}}), step("WAIT", "/apis/{u}.io/v1"), step("POST", G, foo(spec))]
+    if status:
+        first.append(step("PATCH", G + "/a/status", {"status": status}, "merge"))
+    served = dict(step("WAIT", "/apis/{u}.io/v1"), z=3)
+    return first + [step("PATCH", DEFINITIONS + "/foos.{u}.io", {"spec": {"versions": [version(rules)]}}, "merge"), served] + steps
+
+
+def schemas():
+    """Objects of before whose schema became stricter, schemas that are not structural, names that are taken."""
+    change = lambda patch, dry="?dryRun=All": step("PATCH", G + "/a" + dry, patch, "merge")
+    label, at = change({"metadata": {"labels": {"a": "b"}}}), "spec.properties."
+    for name, path, keywords, spec, patches in [
+        ("minimum", "n", {"minimum": 5}, {"n": 3, "s": "x"}, [{"n": 4}, {"n": 6}, {"s": "y"}]),
+        ("pattern", "s", {"pattern": "^a"}, {"s": "x"}, [{"s": "y"}, {"n": 1}]),
+        ("enum", "e", {"enum": ["y"]}, {"e": "x"}, [{"e": "z"}, {"n": 1}]),
+        ("format", "f", {"format": "date-time"}, {"f": "x"}, [{"f": "z"}, {"n": 1}]),
+        ("type", "n", {"type": "string"}, {"n": 3}, [{"n": 4}, {"s": "x"}]),
+        ("required", "p", {"required": ["b"]}, {"p": {"a": "1"}}, [{"n": 1}, {"p": {"a": "2"}}, {"p": {"b": "2"}}]),
+        ("items", "l", {"maxItems": 1, "items": {"type": "string", "minLength": 2}}, {"l": ["a", "b"]}, [{"n": 1}, {"l": ["b", "a"]}, {"l": ["a", "b", "cc"]}, {"l": ["aa"]}]),
+        ("keys", "lm.items.properties.v", {"minimum": 5}, {"lm": [{"k": "a", "v": 1}, {"k": "b", "v": 1}]}, [{"n": 1}, {"lm": [{"k": "c", "v": 5}, {"k": "b", "v": 1}]}, {"lm": [{"k": "b", "v": 1}, {"k": "a", "v": 2}]}]),
+        ("keys-max", "lm", {"maxItems": 1}, {"lm": [{"k": "a", "v": 1}, {"k": "b", "v": 1}]}, [{"lm": [{"k": "b", "v": 1}, {"k": "a", "v": 1}]}, {"lm": [{"k": "b", "v": 1}, {"k": "c", "v": 1}]}]),
+        ("values", "m.additionalProperties", {"minimum": 5}, {"m": {"x": 1, "y": 1}}, [{"n": 1}, {"m": {"y": 2}}, {"m": {"z": 3}}, {"m": {"x": None}}]),
+        ("unknown", "any", {"required": ["need"]}, {"any": {"x": 1}}, [{"n": 1}, {"any": {"x": 2}}, {"any": {"need": 1}}]),
+        ("empty", "any", {"required": ["need"]}, {"any": {}}, [{"n": 1}, {"any": {"x": 2}}]),
+        ("any-of", "alt", {"anyOf": [{"properties": {"n": {"minimum": 5}}}]}, {"alt": {"n": 1}}, [{"n": 1}, {"alt": {"o": 2}}, {"alt": {"n": 5}}]),
+        ("all-of", "alt", {"allOf": [{"properties": {"n": {"minimum": 5}}}]}, {"alt": {"n": 1}}, [{"n": 1}, {"alt": {"o": 2}}]),
+        ("one-of", "alt", {"oneOf": [{"properties": {"n": {"minimum": 5}}}, {"required": ["o"]}]}, {"alt": {"n": 1}}, [{"n": 1}, {"alt": {"o": 2}}, {"alt": {"o": 2, "n": 6}}]),
+        ("not", "alt", {"not": {"properties": {"n": {"minimum": 1}}}}, {"alt": {"n": 1}}, [{"n": 1}, {"alt": {"o": 2}}, {"alt": {"n": 0}}]),
+        ("deep", "w.properties.x.properties.n", {"minimum": 5}, {"w": {"x": {"n": 1}}}, [{"n": 1}, {"w": {"x": {"n": 2}}}, {"w": None}]),
+        ("new", "w.properties.x.properties.n", {"minimum": 5}, {}, [{"w": {"x": {"n": 1}}}, {"w": {"x": {"n": 5}}}]),
+        ("set", "l", {"x-kubernetes-list-type": "set"}, {"l": ["a", "a"]}, [{"n": 1}, {"l": ["b", "b"]}]),
+        ("set-new", "l", {"x-kubernetes-list-type": "set"}, {"l": ["a"]}, [{"l": ["b", "b"]}]),
+    ]:
+        yield "stricter-" + name, stricter({at + path: keywords}, spec, [label] + [change({"spec": patch}) for patch in patches])
+    yield "stricter-root", stricter({"spec": {"required": ["n"]}}, {"s": "x"}, [label, change({"spec": {"s": "y"}}), change({"spec": {"n": 1}})])
+    both = {at + "n": {"minimum": 5}, "status.properties.n": {"minimum": 5}}
+    yield "stricter-status", stricter(both, {"n": 3}, [step("PATCH", G + "/a/status", {"status": {"o": 1}}, "merge"), step("PATCH", G + "/a/status", {"status": {"n": 4}}, "merge"), step("PATCH", G + "/a/status", {"status": {"n": "x"}}, "merge"), step("PATCH", G + "/a/status", {"status": "x"}, "merge"), label], {"n": 3})
+    yield "stricter-ways", stricter(both, {"n": 3}, [step("PATCH", G + "/a", [{"op": "add", "path": "/spec/s", "value": "y"}], "json"), step("PATCH", G + "/a?fieldManager=m", foo({"e": "z"}), "apply"), step("PUT", G + "/a", foo({"n": 3, "s": "q"}, resourceVersion="{rv:7}")), step("PUT", G + "/a", foo({"n": 4}, resourceVersion="{rv:7}")), step("POST", G, foo({"n": 3}, name="b"))], {"n": 3})
+    end = lambda finalizers: step("PATCH", G + "/a", {"metadata": {"finalizers": finalizers}}, "merge")
+    yield "stricter-end", stricter({at + "n": {"minimum": 5}}, {"n": 3}, [end(["x.io/y"]), step("DELETE", G + "/a"), end(None), step("GET", G + "/a")])
+
+    def tried(schema, group="{u}.io", annotations=None, **more):
+        version = dict({"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}, **more)
+        metadata = dict({"name": "foos." + group}, **({"annotations": annotations} if annotations else {}))
+        return step("POST", DEFINITIONS + "?dryRun=All", {"metadata": metadata, "spec": {"group": group, "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"}, "versions": [version]}})
+    field = lambda **keywords: tried({"type": "object", "properties": {"a": {k.replace("__", "-"): v for k, v in keywords.items()}}})
+    x = "x__kubernetes__"
+    number_or_text = [{"type": "integer"}, {"type": "string"}]
+    inner = {"b": {"type": "string"}, "c": {"type": "array", "items": {"type": "integer"}}}
+    for name, keyword in [("default", {"default": "x"}), ("type", {"type": "string"}), ("title", {"title": "x"}), ("description", {"description": "x"}), ("nullable", {"nullable": True}), ("others", {"additionalProperties": {"minLength": 1}}), ("no-others", {"additionalProperties": False}), ("others-true", {"additionalProperties": True}),
+            ("preserve", {"x-kubernetes-preserve-unknown-fields": True}), ("preserve-false", {"x-kubernetes-preserve-unknown-fields": False}), ("int-or-string", {"x-kubernetes-int-or-string": True}), ("embedded", {"x-kubernetes-embedded-resource": True}), ("list-type", {"x-kubernetes-list-type": "atomic"}), ("map-type", {"x-kubernetes-map-type": "atomic"}), ("rules", {"x-kubernetes-validations": [{"rule": "true"}]}), ("pattern", {"pattern": "["}), ("unique", {"uniqueItems": True})]:
+        yield "nested-" + name, [field(type="object", properties=inner, **{junctor: one}) for junctor, one in (("anyOf", [keyword]), ("allOf", [{}, keyword]), ("not", keyword), ("oneOf", [{"properties": {"b": keyword}}]), ("allOf", [{"properties": {"c": {"items": keyword}}}]))]
+    yield "nested-numbers", [field(anyOf=number_or_text, **{x + "int__or__string": True}), field(allOf=[{"anyOf": number_or_text}, {"pattern": "x"}], **{x + "int__or__string": True}), field(allOf=[{"pattern": "x"}, {"anyOf": number_or_text}], **{x + "int__or__string": True}), field(type="string", anyOf=number_or_text), field(type="string", **{x + "int__or__string": True})]
+    yield "nested-complete", [field(type="object", anyOf=[{"properties": {"q": {"minLength": 1}}}]), tried({"type": "object", "anyOf": [{"properties": {"q": {"minLength": 1}}}]}), tried({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}, "allOf": [{"not": {"properties": {"a": {"items": {"properties": {"z": {}}}}}}}]}), tried({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": [{"properties": {"a": {"items": {"minLength": 1}}}}, {"properties": {"metadata": {"required": ["name"]}}}]})]
+    keyed = lambda keys, key, required=("k",), **more: field(type="array", items=dict({"type": "object", "required": list(required), "properties": {"k": key}}, **more), **{x + "list__type": "map", x + "list__map__keys": keys})
+    text = {"type": "string"}
+    yield "lists", [keyed(["k", "k"], text), keyed(["k"], {"type": "object"}), keyed(["k"], {"type": "array", "items": text}), keyed(["z"], text), keyed([], text), keyed(["k"], text, ()), keyed(["k"], dict(text, nullable=True)), keyed(["k"], text, nullable=True), keyed(["k"], text, type="string")] + [
+        field(type="array", items=text, **{x + "list__type": "foo"}), field(type="array", items=text, **{x + "list__map__keys": ["k"]}), field(type="array", items=text, **{x + "list__map__keys": ["k"], x + "list__type": "set"}), field(type="array", items={"type": "object"}, **{x + "list__type": "set"}), field(type="array", items={"type": "object", "x-kubernetes-map-type": "atomic"}, **{x + "list__type": "set"}),
+        field(type="array", items={"type": "array", "items": text, "x-kubernetes-list-type": "set"}, **{x + "list__type": "set"}), field(type="array", items=[text]), field(type="object", **{x + "list__type": "set"}), field(**{x + "list__type": "set", x + "preserve__unknown__fields": True}), field(type="array", items=dict(text, nullable=True), **{x + "list__type": "set"}), field(type="array", **{x + "list__type": "map", x + "list__map__keys": ["k"]})]
+    yield "maps", [field(type="string", **{x + "map__type": "atomic"}), field(**{x + "map__type": "atomic", x + "preserve__unknown__fields": True}), field(type="object", **{x + "map__type": "foo"}), field(type="object", properties=inner, additionalProperties=True), field(type="object", properties=inner, additionalProperties=False), field(type="object", additionalProperties=False), field(type="object", properties=inner, additionalProperties=text)]
+    yield "objects", [field(type="object", **{x + "embedded__resource": True}), field(**{x + "embedded__resource": True}), field(type="string", **{x + "embedded__resource": True}), field(type="object", additionalProperties=text, **{x + "embedded__resource": True}), field(type="object", properties={"kind": {"type": "integer"}, "apiVersion": {"type": "integer"}, "metadata": text}, **{x + "embedded__resource": True}), field(**{x + "int__or__string": True, x + "embedded__resource": True}), field(**{x + "int__or__string": True, x + "preserve__unknown__fields": True}), field(type="object", **{x + "preserve__unknown__fields": False})]
+    yield "defaults", [field(type="object", properties=inner, default=value) for value in ({"c": 1}, {"z": 1}, {"b": 1}, {"b": "x"}, {"b": "x", "metadata": {}}, "x")] + [field(type="object", additionalProperties={"type": "string", "default": 1}), field(type="array", items={"type": "object", "properties": {"b": {"type": "object", "default": {"q": 1}}}}), field(type="object", default={"q": 1}, **{x + "preserve__unknown__fields": True})]
+    yield "keywords", [field(type="string", **{keyword: value}) for keyword, value in (("id", "x"), ("additionalItems", True), ("patternProperties", {"x": text}), ("definitions", {"x": text}), ("dependencies", {"x": ["y"]}), ("$ref", "#/x"))] + [field(type="null"), field(type="foo")]
+    for name, more in (("plain", {}), ("status", {"subresources": {"status": {}}})):
+        yield "root-" + name, [tried(dict({"type": "object"}, **keywords), **more) for keywords in ({"nullable": True}, {"additionalProperties": text}, {"properties": {"kind": {"type": "integer"}}}, {"properties": {"metadata": text}}, {"properties": {"metadata": {"type": "object", "description": "x"}}}, {"properties": {"metadata": {"type": "object", "properties": {"name": dict(text, pattern="x")}}}}, {"properties": {"metadata": {"type": "object", "required": ["name"]}}}, {"type": "", "x-kubernetes-preserve-unknown-fields": True}, {"anyOf": [{"required": ["spec"]}]}, {"maxProperties": 9}, {"x-kubernetes-embedded-resource": True})]
+    columns = lambda **column: tried({"type": "object"}, additionalPrinterColumns=[dict({"name": "a", "type": "string", "jsonPath": ".x"}, **column)])
+    yield "columns", [columns(jsonPath=path) for path in ("[", "x", "{.x}", ".", ".x[")] + [columns(format=form) for form in ("odd", "date", "int32")]
+    yield "approval", [tried({"type": "object"}, "{u}.k8s.io", {"api-approved.kubernetes.io": text} if text else None) for text in ("", "x", "https://github.com/x/1", "unapproved, x", "unapprovedx", "/x")] + [tried({"type": "object"}, group) for group in ("{u}.kubernetes.io", "{u}-k8s.io", "{u}.x-k8s.io")]
+    named = lambda plural, kind, *short: step("POST", DEFINITIONS, {"metadata": {"name": plural + ".{u}.io"}, "spec": {"group": "{u}.io", "scope": "Namespaced", "names": {"plural": plural, "kind": kind, "shortNames": list(short)}, "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}})
+    seen = lambda plural: step("GET", DEFINITIONS + "/" + plural + ".{u}.io")
+    later = dict(step("WAIT", "/apis/{u}.io/v1"), z=3)
+    yield "names", [named("gammas", "Gamma", "ga", "g"), dict(step("WAIT", "/apis/{u}.io/v1"), z=1), named("deltas", "Gamma", "d"), named("etas", "Eta", "ga", "gammas"), later, seen("deltas"), seen("etas"), step("DELETE", DEFINITIONS + "/gammas.{u}.io"), dict(step("WAIT", "/apis/{u}.io/v1/namespaces/{ns}/deltas"), z=3), seen("deltas"), seen("etas")]
+    yield "names-given-up", [named("gammas", "Gamma", "g"), dict(step("WAIT", "/apis/{u}.io/v1"), z=1), named("deltas", "Delta", "g"), later, seen("deltas"), step("PATCH", DEFINITIONS + "/gammas.{u}.io", {"spec": {"names": {"shortNames": ["x"]}}}, "merge"), dict(step("WAIT", "/apis/{u}.io/v1/namespaces/{ns}/deltas"), z=3), seen("deltas"), seen("gammas")]
+    events = CM + "?watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&fieldSelector=metadata.name%3Da"
+    yield "initial-events", [cm("a"), step("GET", events + "&allowWatchBookmarks=false"), step("GET", events + "&allowWatchBookmarks=true&resourceVersion=99999999"), step("GET", events + "&resourceVersion=99999999")]
+
+
 SERIAL = {"crud", "custom", "rare", "reviews"}
 
 
 def families():
-    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources, details, workloads)}
+    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources, details, workloads, schemas)}
     for scripts in out.values():
         assert len({name for name, _ in scripts}) == len(scripts)
     return out

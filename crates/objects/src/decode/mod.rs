@@ -1,11 +1,13 @@
 //! From the bytes of a request to an object of a kind, with the texts that clients know from API servers.
 
 mod json;
+mod stored;
 mod typed;
 
 use serde_json::{Map, Number, Value};
 
 pub use json::{MAX_DEPTH, SyntaxError, parse};
+pub use stored::forget_empty;
 pub use typed::base64_error_offset;
 pub use typed::{Decoded, TypeError, empty, typed, untyped};
 

@@ -137,7 +137,11 @@ impl<'a> Walk<'a> {
 
     fn field(&mut self, node: Node, field: &'a Field) -> Option<Value> {
         self.path.push(Step::Field(&field.name));
-        let value = self.value(node, &field.shape, &field.go_type);
+        let value = match &field.inner {
+            _ if field.pointer && matches!(node, Node::Null) => None,
+            Some(inner) => Some(self.unsaid(node, inner)),
+            None => self.value(node, &field.shape, &field.go_type),
+        };
         self.path.pop();
         // An empty list of owners says "forget the owners", which no list does not. One of policies is refused, and
         // no list is filled.
@@ -145,6 +149,18 @@ impl<'a> Walk<'a> {
             matches!(&*field.name, "managedFields" | "policies")
                 || !(field.omit_empty && !field.pointer && is_empty(value, &field.shape))
         })
+    }
+
+    /// Returns a value that may be an object, a list of these, or something else. Whoever reads it reports no unknown fields.
+    fn unsaid(&mut self, node: Node, inner: &'a Shape) -> Value {
+        let reported = self.strict.len();
+        let value = match node {
+            node @ Node::Object(_) => self.value(node, inner, "").unwrap_or(Value::Null),
+            Node::Array(items) => self.list(items, inner),
+            node => self.any(node),
+        };
+        self.strict.truncate(reported);
+        value
     }
 
     fn list(&mut self, items: Vec<Node>, item: &'a Shape) -> Value {

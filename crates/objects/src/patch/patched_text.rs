@@ -51,7 +51,7 @@ fn write(out: &mut String, value: &Value, shape: Option<&Shape>, touched: Option
                 if index > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::from(key).to_string());
+                out.push_str(&scalar(&Value::from(key)));
                 out.push(':');
                 let below = touched.and_then(|touched| touched.0.get(key));
                 write(out, value, shape.and_then(|shape| shape.child(key)), below);
@@ -70,9 +70,14 @@ fn write(out: &mut String, value: &Value, shape: Option<&Shape>, touched: Option
             out.push(']');
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.push_str(&value.to_string());
+            out.push_str(&scalar(value));
         }
     }
+}
+
+/// Returns a value as Go writes it.
+fn scalar(value: &Value) -> String {
+    String::from_utf8_lossy(&golang::json::bytes(value)).into_owned()
 }
 
 fn in_order<'a>(

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::correlation::Correlated;
+use super::duplicates::duplicates;
 use super::finding::{Finding, Step, Words};
 use super::format;
 use super::node::{Dependency, Dialect, Id, Items, Node, Others, Schema};
@@ -21,24 +23,67 @@ const MAX_STEPS: usize = 500_000;
 impl Schema {
     /// Returns how `value` breaks the schema, in the words of `words`.
     pub fn validate<W: Words>(&self, value: &Value, words: &W) -> Vec<W::Message> {
-        let mut evaluation =
-            Evaluation { schema: self, words, path: Vec::new(), depth: 0, steps: 0, found: Vec::new() };
+        let mut evaluation = Evaluation::new(self, words);
         if let Some(root) = self.root() {
             evaluation.level(root, value);
             if evaluation.steps > MAX_STEPS {
                 evaluation.report(value, &Finding::TooManySteps);
             }
-            if self.dialect == Dialect::Structural && value.is_object() {
-                evaluation.duplicates(root, value);
+            if self.dialect == Dialect::Structural {
+                evaluation.add(duplicates(self, value, words));
             }
         }
         evaluation.found
+    }
+
+    /// Returns how a new version of a custom object breaks its schema, but for what was wrong before and has not changed.
+    pub(super) fn validate_change<W: Words>(
+        &self,
+        (old, new): (&Value, &Value),
+        words: &W,
+    ) -> Vec<W::Message> {
+        let mut evaluation = Evaluation::new(self, words);
+        if let Some(root) = self.root() {
+            evaluation.change = Some(Correlated::new(self, root, (old, new)));
+            evaluation.level(root, new);
+            evaluation.forget_unchanged(0);
+        }
+        evaluation.found
+    }
+
+    /// Like [`Schema::validate_change`], for a change of the status: the schema of the status alone counts, and paths begin in it.
+    pub(super) fn validate_status_change<W: Words>(
+        &self,
+        (old, new): (&Value, &Value),
+        words: &W,
+    ) -> Vec<W::Message> {
+        let mut evaluation = Evaluation::new(self, words);
+        let Some(root) = self.root() else { return evaluation.found };
+        if let (Some(id), Some(status)) = (root.properties.get("status"), new.get("status")) {
+            evaluation.change = Correlated::new(self, root, (old, new)).property("status");
+            evaluation.at(*id, status);
+            evaluation.forget_unchanged(0);
+        }
+        evaluation.found
+    }
+
+    /// Returns the items that come again in a new version of a custom object, if none did before.
+    pub(super) fn new_duplicates<W: Words>(
+        &self,
+        (old, new): (&Value, &Value),
+        words: &W,
+    ) -> Vec<W::Message> {
+        let found = duplicates(self, new, words);
+        // What was before is looked at only where it makes a difference.
+        if found.is_empty() || duplicates(self, old, words).is_empty() { found } else { Vec::new() }
     }
 }
 
 struct Evaluation<'a, W: Words> {
     schema: &'a Schema,
     words: &'a W,
+    /// The whole value and what it was, where what has not changed may be wrong.
+    change: Option<Correlated<'a>>,
     /// Where the value is that is looked at.
     path: Vec<Step<'a>>,
     depth: usize,
@@ -47,6 +92,10 @@ struct Evaluation<'a, W: Words> {
 }
 
 impl<'a, W: Words> Evaluation<'a, W> {
+    fn new(schema: &'a Schema, words: &'a W) -> Self {
+        Self { schema, words, change: None, path: Vec::new(), depth: 0, steps: 0, found: Vec::new() }
+    }
+
     fn report(&mut self, value: &Value, finding: &Finding<'_>) {
         if self.found.len() < W::MOST {
             self.words.report(&mut self.found, &self.path, value, finding);
@@ -86,8 +135,27 @@ impl<'a, W: Words> Evaluation<'a, W> {
     /// Holds a part of the value against another level.
     fn below(&mut self, step: Step<'a>, id: Id, value: &'a Value) {
         self.path.push(step);
-        self.at(id, value);
+        self.part(id, value);
         self.path.pop();
+    }
+
+    /// Holds the part of the value at the path against its level.
+    fn part(&mut self, id: Id, value: &'a Value) {
+        let before = self.found.len();
+        self.at(id, value);
+        self.forget_unchanged(before);
+    }
+
+    /// Drops what was found since there was so much, if the value at the path is as it was.
+    fn forget_unchanged(&mut self, before: usize) {
+        let Some(change) = self.change.filter(|_| self.found.len() > before) else { return };
+        // Nobody sees in which version an object was before.
+        if let Some(Step::Property("apiVersion" | "kind")) = self.path.first() {
+            return;
+        }
+        if change.at(&self.path).is_some_and(Correlated::is_same) {
+            self.found.truncate(before);
+        }
     }
 
     /// Returns how `value` breaks another level, separate from what was found.
@@ -116,14 +184,16 @@ impl<'a, W: Words> Evaluation<'a, W> {
                 }
             }
             Dialect::Structural => {
-                if value.is_null() && (node.nullable || node.types.is_empty()) {
-                    return;
-                }
-                if !node.has_type(value) {
+                let may_be_null = node.nullable || node.types.is_empty();
+                let has_type = if value.is_null() { may_be_null } else { node.has_type(value) };
+                if !has_type {
                     self.report(value, &Finding::Type(node.types.join(",")));
-                    if value.is_null() {
-                        self.choices(node, value);
-                    }
+                }
+                if value.is_null() {
+                    // Of null nothing else counts: one that may be null has to be among the choices, too.
+                    self.choices(node, value);
+                }
+                if value.is_null() || !has_type {
                     return;
                 }
                 if let Value::Object(map) = value {
@@ -151,6 +221,8 @@ impl<'a, W: Words> Evaluation<'a, W> {
     }
 
     fn combinations(&mut self, node: &'a Node, value: &'a Value) {
+        // Alternatives hold or not, whatever of the value has changed.
+        let change = self.change.take();
         if !node.any_of.is_empty() {
             let (valid, best) = self.alternatives(&node.any_of, value);
             if valid == 0 {
@@ -181,6 +253,7 @@ impl<'a, W: Words> Evaluation<'a, W> {
         {
             self.report(value, &Finding::Not);
         }
+        self.change = change;
     }
 
     /// Returns how many of the schemas `value` fits, and how it breaks the one that comes closest: for go-openapi the
@@ -351,7 +424,7 @@ impl<'a, W: Words> Evaluation<'a, W> {
             let mut is_known = false;
             if let Some(id) = node.properties.get(name) {
                 is_known = true;
-                self.at(*id, value);
+                self.part(*id, value);
             }
             for (pattern, id) in &node.pattern_properties {
                 if pattern.regex.is_match(name) {
@@ -363,53 +436,9 @@ impl<'a, W: Words> Evaluation<'a, W> {
                 _ if is_known => {}
                 Others::Unspecified | Others::Allowed => {}
                 Others::Forbidden => self.report(value, &Finding::Forbidden),
-                Others::Schema(id) => self.at(id, value),
+                Others::Schema(id) => self.part(id, value),
             }
             self.path.pop();
-        }
-    }
-
-    /// Reports the items of sets and of lists with keys that come again.
-    fn duplicates(&mut self, node: &'a Node, value: &'a Value) {
-        let schema = self.schema;
-        match value {
-            Value::Object(map) => {
-                for (name, part) in map {
-                    if let Some(inner) = schema.property(node, name) {
-                        self.path.push(Step::Property(name));
-                        self.duplicates(inner, part);
-                        self.path.pop();
-                    }
-                }
-            }
-            Value::Array(items) => {
-                let Some(inner) = schema.item(node) else {
-                    return;
-                };
-                let mut seen: Vec<Value> = Vec::new();
-                for (index, item) in items.iter().enumerate() {
-                    self.path.push(Step::Item(index));
-                    let keys = &node.extensions.list_map_keys;
-                    let identity = match node.extensions.list_type.as_str() {
-                        "set" => Some(item.clone()),
-                        "map" => {
-                            let parts =
-                                keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
-                            Some(Value::Object(parts.collect()))
-                        }
-                        _ => None,
-                    };
-                    if let Some(identity) = identity {
-                        if seen.contains(&identity) {
-                            self.report(item, &Finding::Duplicate(identity.clone()));
-                        }
-                        seen.push(identity);
-                    }
-                    self.duplicates(inner, item);
-                    self.path.pop();
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 }

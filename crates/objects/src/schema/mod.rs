@@ -4,7 +4,9 @@
 //! whoever asked ([`Words`]). [`Structural`] adds what only custom resources have.
 
 mod compile;
+mod correlation;
 mod defaults;
+mod duplicates;
 mod embedded;
 mod evaluate;
 mod finding;
@@ -70,6 +72,22 @@ impl Structural {
     /// Returns what is wrong with a value: first what breaks the rules, then the items that come again.
     pub fn validate<W: Words>(&self, value: &Value, words: &W) -> Vec<W::Message> {
         self.0.validate(value, words)
+    }
+
+    /// Returns what is wrong with a new version of an object. Errors of values that are as they were are not told: the schema may
+    /// have become stricter. Items that come again are left to [`Structural::new_duplicates`].
+    pub fn validate_change<W: Words>(&self, change: (&Value, &Value), words: &W) -> Vec<W::Message> {
+        self.0.validate_change(change, words)
+    }
+
+    /// Like [`Structural::validate_change`], for a change of the status: it is held against its own schema, and paths begin in it.
+    pub fn validate_status_change<W: Words>(&self, change: (&Value, &Value), words: &W) -> Vec<W::Message> {
+        self.0.validate_status_change(change, words)
+    }
+
+    /// Returns the items that come again in the lists of a new version of an object, if none did before.
+    pub fn new_duplicates<W: Words>(&self, change: (&Value, &Value), words: &W) -> Vec<W::Message> {
+        self.0.new_duplicates(change, words)
     }
 
     /// Returns the type of the whole object, for managed fields.

@@ -33,6 +33,7 @@ fn field(name: &str, shape: Shape, atomic: bool, default: Option<&Value>) -> Fie
     Field {
         name: name.to_owned().into(),
         shape,
+        inner: None,
         required: false,
         pointer: true,
         omit_empty: true,

@@ -1,5 +1,7 @@
 //! Label selectors: `a=b,c!=d,e in (x, y),f notin (z),g,!h,i>1`.
 
+use serde_json::Value;
+
 use super::{Selectable, SelectorError};
 use crate::names;
 
@@ -46,6 +48,21 @@ impl LabelSelector {
         self.0.iter().all(|requirement| requirement.holds(object.label(&requirement.key)))
     }
 
+    /// Reads a selector as objects carry it: `matchLabels` and `matchExpressions`.
+    ///
+    /// What cannot be read selects nothing.
+    pub fn of(selector: &Value) -> LabelSelector {
+        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+        let expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
+        let equal = labels.map(|(key, value)| Requirement::of(key, "In", [value]));
+        let other = expressions.map(|expression| {
+            let text = |name: &str| expression.get(name).and_then(Value::as_str).unwrap_or_default();
+            let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
+            Requirement::of(text("key"), text("operator"), values)
+        });
+        LabelSelector(equal.chain(other).collect())
+    }
+
     /// Reads a selector as requests carry it.
     pub fn parse(text: &str) -> Result<LabelSelector, SelectorError> {
         // Go's reader of selectors ends at this character.
@@ -56,6 +73,19 @@ impl LabelSelector {
 }
 
 impl Requirement {
+    fn of<'a>(key: &str, operator: &str, values: impl IntoIterator<Item = &'a Value>) -> Requirement {
+        let values = values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let (operator, values) = match operator {
+            "In" => (Operator::In, values),
+            "NotIn" => (Operator::NotIn, values),
+            "Exists" => (Operator::Exists, Vec::new()),
+            "DoesNotExist" => (Operator::Absent, Vec::new()),
+            // No label is one of no values.
+            _ => (Operator::In, Vec::new()),
+        };
+        Requirement { key: key.to_owned(), operator, values }
+    }
+
     /// Returns whether a label with this value satisfies the requirement.
     pub fn holds(&self, label: Option<&str>) -> bool {
         let is_listed = |label: &str| self.values.iter().any(|value| value == label);
@@ -299,6 +329,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     struct Labels(&'static [(&'static str, &'static str)]);
@@ -347,6 +379,25 @@ mod tests {
             ("app in (db,,web)", true),
         ] {
             assert_eq!(LabelSelector::parse(selector).unwrap().selects(&object), selected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn selectors_of_objects_are_read_and_compared() {
+        let object = Labels(&[("app", "web"), ("tier", "front")]);
+        let expression = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        for (selector, selected) in [
+            (json!({}), true),
+            (json!({"matchLabels": {"app": "web", "tier": "front"}}), true),
+            (json!({"matchLabels": {"app": "web", "other": "x"}}), false),
+            (expression("app", "In", &["db", "web"]), true),
+            (expression("app", "NotIn", &["db", "web"]), false),
+            (expression("other", "NotIn", &["db"]), true),
+            (expression("app", "Exists", &[]), true),
+            (expression("app", "DoesNotExist", &[]), false),
+            (expression("app", "Whatever", &["web"]), false),
+        ] {
+            assert_eq!(LabelSelector::of(&selector).selects(&object), selected, "{selector}");
         }
     }
 

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::replica_sets::{Orders, REVISION, ReplicaSet, ReplicaSets, scale};
+use super::replica_sets::{Orders, REVISION, ReplicaSet, ReplicaSets};
+use super::shares::{is_scaled, resize};
 use super::status::{CONTROLLER, condition, count, number, set_status, text};
 use super::template;
 use crate::cluster::{Cluster, Edit};
@@ -14,18 +15,21 @@ use crate::store::ObjectRef;
 
 /// Does the next step of a deployment, and counts. Returns when the time for its progress is over.
 pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, deployment: &Value) -> Option<Timestamp> {
-    let plan = Plan::of(deployment);
-    let mut sets = ReplicaSets::of(cluster, deployment, &plan.name);
+    let mut plan = Plan::of(deployment);
+    let mut sets = ReplicaSets::of(cluster, deployment, &plan.template);
     let had_current = sets.current.is_some();
-    if plan.paused {
-        keep_size(cluster, &sets, plan.desired);
-    } else {
-        let orders = Orders {
-            deployment,
-            revision: sets.revision(),
-            desired: plan.desired,
-            most: plan.desired + plan.surge,
-        };
+    let orders = Orders {
+        deployment,
+        revision: sets.revision(),
+        desired: plan.desired,
+        most: plan.desired + plan.surge,
+    };
+    let is_resized = (plan.paused || is_scaled(&sets, plan.desired)) && {
+        let counted = number(deployment, "/status/replicas", 0);
+        resize(cluster, &orders, &sets, !plan.recreates, counted)
+    };
+    // What follows from new sizes is done when the replica sets have them.
+    if !plan.paused && !is_resized {
         if plan.recreates {
             recreate(cluster, &plan, &orders, &sets);
         } else {
@@ -33,7 +37,10 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, deployment: &
         }
         annotate(cluster, object_ref, orders.revision);
     }
-    sets = ReplicaSets::of(cluster, deployment, &plan.name);
+    sets = ReplicaSets::of(cluster, deployment, &plan.template);
+    if let Some(current) = &sets.current {
+        current.name().clone_into(&mut plan.name);
+    }
     let until = tally(cluster, object_ref, &plan, &sets, !had_current && sets.current.is_some());
     if !plan.paused {
         sets.trim(cluster, deployment);
@@ -45,7 +52,10 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, deployment: &
 struct Plan {
     /// The name of the replica set with the present template.
     name: String,
+    /// What is in that name and in the labels of its pods.
     hash: String,
+    /// The hash of the present template, whatever names were taken.
+    template: String,
     desired: i64,
     /// How many pods there may be above that.
     surge: i64,
@@ -58,7 +68,8 @@ struct Plan {
 
 impl Plan {
     fn of(deployment: &Value) -> Plan {
-        let hash = template::hash(deployment.pointer("/spec/template").unwrap_or(&Value::Null));
+        let template = deployment.pointer("/spec/template").unwrap_or(&Value::Null);
+        let hash = template::hash_after(template, number(deployment, "/status/collisionCount", 0));
         let desired = number(deployment, "/spec/replicas", 1);
         let amount = |name: &str| deployment.pointer(&format!("/spec/strategy/rollingUpdate/{name}"));
         let surge = share(amount("maxSurge"), desired, true);
@@ -68,10 +79,15 @@ impl Plan {
         Plan {
             name: format!("{}-{hash}", text(deployment, "/metadata/name")),
             hash,
+            template: template::hash(template),
             desired,
             surge: if recreates { 0 } else { surge },
-            // Something must be able to move.
-            unavailable: if surge == 0 && unavailable == 0 { 1 } else { unavailable.min(desired) },
+            unavailable: match (recreates, surge, unavailable) {
+                (true, _, _) => 0,
+                // Something must be able to move.
+                (false, 0, 0) => 1.min(desired),
+                (false, _, _) => unavailable.min(desired),
+            },
             paused: deployment.pointer("/spec/paused") == Some(&Value::Bool(true)),
             recreates,
             deadline: (deadline < i64::from(i32::MAX)).then(|| SignedDuration::from_secs(deadline)),
@@ -92,18 +108,10 @@ fn share(amount: Option<&Value>, all: i64, up: bool) -> i64 {
     }
 }
 
-/// Gives the only replica set that has pods as many as are asked for.
-fn keep_size(cluster: &Cluster, sets: &ReplicaSets, desired: i64) {
-    let active: Vec<_> = sets.all().filter(|set| set.wanted() > 0).collect();
-    if let [only] = active.as_slice() {
-        scale(cluster, only, desired, |_| {});
-    }
-}
-
 /// Lets all old pods end before there are new ones.
 fn recreate(cluster: &Arc<Cluster>, plan: &Plan, orders: &Orders<'_>, sets: &ReplicaSets) {
     for set in sets.old.iter().filter(|set| set.wanted() > 0) {
-        scale(cluster, set, 0, |_| {});
+        orders.scale(cluster, set, 0);
     }
     if sets.old.iter().any(|set| set.wanted() > 0 || set.counted("replicas") > 0) {
         return;
@@ -125,25 +133,24 @@ fn roll(cluster: &Arc<Cluster>, plan: &Plan, orders: &Orders<'_>, sets: &Replica
     }
     let enough = plan.desired - plan.unavailable;
     let current_available = sets.current.as_ref().map_or(0, |set| set.available().min(next));
-    let old: i64 = sets.old.iter().map(ReplicaSet::wanted).sum();
+    let mut old_sets: Vec<&ReplicaSet> = sets.old.iter().collect();
+    old_sets.sort_by(|a, b| a.by_age(b));
+    let old: i64 = old_sets.iter().map(|set| set.wanted()).sum();
     let mut removable = old + next - enough - (next - current_available);
-    let mut left: Vec<(usize, i64)> = Vec::new();
+    let mut left: Vec<(&ReplicaSet, i64)> = Vec::new();
     // Those that are not available are missed by nobody.
-    for (index, set) in sets.old.iter().enumerate() {
+    for set in &old_sets {
         let broken = (set.wanted() - set.available()).min(removable).max(0);
         removable -= broken;
-        left.push((index, set.wanted() - broken));
+        left.push((set, set.wanted() - broken));
     }
     let available: i64 = sets.old.iter().map(ReplicaSet::available).sum();
     let mut spare = (available + current_available - enough).min(removable).max(0);
-    for (index, replicas) in left {
-        let Some(set) = sets.old.get(index) else {
-            continue;
-        };
+    for (set, replicas) in left {
         let fewer = replicas.min(spare);
         spare -= fewer;
         if set.wanted() != replicas - fewer {
-            scale(cluster, set, replicas - fewer, |_| {});
+            orders.scale(cluster, set, replicas - fewer);
         }
     }
 }

@@ -8,10 +8,15 @@ mod daemon_set;
 mod deployment;
 mod job;
 mod node;
+mod ownership;
+mod pod_conditions;
+mod pod_failure_policy;
 mod pods;
 mod replica_set;
 mod replica_sets;
 mod revisions;
+mod scheduler;
+mod shares;
 mod stateful_set;
 mod status;
 mod template;
@@ -23,6 +28,7 @@ use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Edit};
+use crate::object_meta;
 use crate::store::{ObjectRef, Stored};
 use crate::work_queue::{Work, is_simulated};
 use crate::write::loopback::create;
@@ -46,14 +52,15 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<Late
     }
     let mut continues = false;
     match &*object_ref.table {
-        "/pods" => continues = node::schedule(cluster, &object_ref, &value),
+        "/pods" => return place(cluster, object_ref, &value),
         "/persistentvolumeclaims" => continues = claim::is_pending(&value),
         "/services" => claim::balance(cluster, &object_ref, &value),
         "/namespaces" => furnish(cluster, object.name()),
         "apps/deployments" => {
             return deployment::step(cluster, &object_ref, &value).map(|at| Later::At(object_ref, at));
         }
-        "apps/replicasets" => replica_set::step(cluster, &object_ref, &value),
+        "/nodes" => scheduler::taint(cluster, &object_ref),
+        "/replicationcontrollers" | "apps/replicasets" => replica_set::step(cluster, &object_ref, &value),
         "apps/statefulsets" => stateful_set::step(cluster, &object_ref, &value),
         "apps/daemonsets" => daemon_set::step(cluster, &object_ref, &value),
         "batch/jobs" => {
@@ -62,6 +69,25 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<Late
         _ => {}
     }
     continues.then_some(Later::Soon(object_ref))
+}
+
+/// Puts a new pod onto the node if it takes it, looks after one that is there, or removes a deleted one.
+fn place(cluster: &Arc<Cluster>, object_ref: ObjectRef, pod: &Value) -> Option<Later> {
+    if object_meta::is_deleting(pod) {
+        node::remove(cluster, &object_ref, pod);
+        return None;
+    }
+    let is_taken = match text(pod, "/spec/nodeName") {
+        "" => !scheduler::is_gated(pod) && scheduler::takes(cluster, &object_ref, pod),
+        name => name == node::NODE,
+    };
+    if !is_taken {
+        return None;
+    }
+    if node::accept(cluster, &object_ref, pod) {
+        return Some(Later::Soon(object_ref));
+    }
+    node::look_after(cluster, &object_ref, pod).map(|at| Later::At(object_ref, at))
 }
 
 /// Does what follows after the delay. Returns the object if another step follows after another one.
@@ -92,9 +118,9 @@ pub(crate) fn start(cluster: &Arc<Cluster>) {
     }
 }
 
-/// Returns whether the object is a pod that a node was chosen for.
+/// Returns whether the object is a pod that is on the node.
 fn is_waiting_pod(object_ref: &ObjectRef, item: &Stored) -> bool {
-    &*object_ref.table == "/pods" && !text(&item.value(), "/spec/nodeName").is_empty()
+    &*object_ref.table == "/pods" && text(&item.value(), "/spec/nodeName") == node::NODE
 }
 
 fn register_node(cluster: &Arc<Cluster>) {
@@ -104,8 +130,19 @@ fn register_node(cluster: &Arc<Cluster>) {
     if let Some(resource) = cluster.registry.of_table(&object_ref.table) {
         // The simulated node takes pods at once.
         let _ = cluster.modify(&resource, &object_ref, CONTROLLER, |node| {
-            let spec = node.get_mut("spec").and_then(Value::as_object_mut);
-            if spec.and_then(|spec| spec.remove("taints")).is_some() { Edit::Write } else { Edit::Keep }
+            let Some(spec) = node.get_mut("spec").and_then(Value::as_object_mut) else {
+                return Edit::Keep;
+            };
+            let Some(taints) = spec.get_mut("taints").and_then(Value::as_array_mut) else {
+                return Edit::Keep;
+            };
+            let before = taints.len();
+            taints.retain(|taint| text(taint, "/key") != "node.kubernetes.io/not-ready");
+            let (is_changed, is_empty) = (taints.len() != before, taints.is_empty());
+            if is_empty {
+                spec.remove("taints");
+            }
+            if is_changed { Edit::Write } else { Edit::Keep }
         });
     }
     set_status(cluster, &object_ref, &status);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
+use super::pod_conditions::{conditions, is_true, merged, scheduled};
 use super::status::{number, text};
 use crate::cluster::{Cluster, Edit};
 use crate::store::ObjectRef;
@@ -24,16 +26,6 @@ const MAX_RESTARTS: i64 = 100;
 pub(super) fn restarts(pod: &Value) -> i64 {
     let statuses = pod.pointer("/status/containerStatuses").and_then(Value::as_array);
     statuses.into_iter().flatten().map(|status| number(status, "/restartCount", 0)).max().unwrap_or(0)
-}
-
-/// Returns whether the node has the labels that a pod asks for.
-pub(super) fn takes(pod: Option<&Value>) -> bool {
-    let wanted = pod.and_then(|pod| pod.get("nodeSelector")).and_then(Value::as_object);
-    let labels = [("kubernetes.io/hostname", NODE), ("kubernetes.io/os", "linux")];
-    wanted
-        .into_iter()
-        .flatten()
-        .all(|(name, value)| labels.iter().any(|(label, own)| label == name && value.as_str() == Some(*own)))
 }
 
 /// Returns the node, as its kubelet would have registered it.
@@ -57,23 +49,71 @@ pub(super) fn node(now: &str) -> (Value, Value) {
     (node, status)
 }
 
-/// Puts a new pod onto the node, or removes a deleted one. Returns whether the pod starts after the delay.
-pub(super) fn schedule(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) -> bool {
-    if pod.pointer("/metadata/deletionTimestamp").is_some() {
-        remove(cluster, object_ref, pod);
-        return false;
-    }
-    let is_new = text(pod, "/spec/nodeName").is_empty();
-    if is_new {
-        edit(cluster, object_ref, |pod, now| {
+/// Puts a pod onto the node, unless it was there. Returns whether it starts after the delay.
+pub(super) fn accept(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) -> bool {
+    let starts =
+        text(pod, "/status/startTime").is_empty() && matches!(text(pod, "/status/phase"), "Pending" | "");
+    if starts {
+        edit_now(cluster, object_ref, |pod, now| {
             if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.insert("nodeName".into(), json!(NODE));
             }
-            let scheduled = condition("PodScheduled", "True", "", now);
-            set(pod, json!({"conditions": [scheduled], "hostIP": "127.0.0.1", "startTime": now}));
+            let conditions = merged(pod, json!([scheduled(now)]));
+            set(pod, json!({"conditions": conditions, "hostIP": "127.0.0.1", "startTime": now}));
         });
     }
-    is_new
+    starts
+}
+
+/// Ends a pod whose time is over, and tells whether one that runs is ready. Returns when its time is over.
+pub(super) fn look_after(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) -> Option<Timestamp> {
+    if !matches!(text(pod, "/status/phase"), "Pending" | "Running") {
+        return None;
+    }
+    let until = deadline(pod);
+    if until.is_some_and(|until| cluster.now() >= until) {
+        edit_now(cluster, object_ref, expire);
+        return None;
+    }
+    if text(pod, "/status/phase") == "Running" && pod.pointer("/spec/readinessGates").is_some() {
+        edit_now(cluster, object_ref, |pod, now| {
+            if is_true(pod, "ContainersReady") {
+                let conditions = conditions(pod, true, "", now);
+                set(pod, json!({"conditions": conditions}));
+            }
+        });
+    }
+    until
+}
+
+/// Returns until when a pod may run.
+fn deadline(pod: &Value) -> Option<Timestamp> {
+    let seconds = pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64)?;
+    let started: Timestamp = text(pod, "/status/startTime").parse().ok()?;
+    started.checked_add(SignedDuration::from_secs(seconds.max(0))).ok()
+}
+
+/// Ends a pod whose time is over. Containers that run are killed.
+fn expire(pod: &mut Value, now: &str) {
+    let mut statuses = pod.pointer("/status/containerStatuses").cloned().unwrap_or_else(|| json!([]));
+    for status in statuses.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        let running = status.get("state").and_then(|state| state.get("running"));
+        if let Some(since) = running.and_then(|running| running.get("startedAt")).cloned() {
+            let killed = json!({"exitCode": 137, "reason": "Error", "startedAt": since, "finishedAt": now});
+            status.insert("state".into(), json!({"terminated": killed}));
+        }
+        status.insert("ready".into(), json!(false));
+        status.insert("started".into(), json!(false));
+    }
+    let conditions = conditions(pod, false, "PodFailed", now);
+    set(
+        pod,
+        json!({
+            "phase": "Failed", "reason": "DeadlineExceeded",
+            "message": "Pod was active on the node longer than the specified deadline",
+            "conditions": conditions, "containerStatuses": statuses,
+        }),
+    );
 }
 
 /// Starts or ends a pod, or removes a deleted one. Returns whether the pod ends after another delay.
@@ -83,21 +123,21 @@ pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Valu
         return false;
     }
     match text(pod, "/status/phase") {
-        "Pending" | "" if fails(pod) => edit(cluster, object_ref, |pod, now| {
+        "Pending" | "" if fails(pod) => edit_now(cluster, object_ref, |pod, now| {
             let waiting = json!({"waiting": {"reason": "ImagePullBackOff", "message": "images called `fail` never start"}});
             let statuses = container_statuses(pod, false, &waiting);
-            let conditions = conditions(false, "ContainersNotReady", now);
+            let conditions = conditions(pod, false, "ContainersNotReady", now);
             set(pod, json!({"phase": "Pending", "conditions": conditions, "containerStatuses": statuses}));
         }),
         "Pending" | "" => {
             let ends = text(pod, "/spec/restartPolicy") != "Always" || crashes(pod);
-            edit(cluster, object_ref, |pod, now| {
+            edit_now(cluster, object_ref, |pod, now| {
                 let statuses = container_statuses(pod, true, &json!({"running": {"startedAt": now}}));
                 let address = address(text(pod, "/metadata/uid"));
                 set(
                     pod,
                     json!({
-                        "phase": "Running", "conditions": conditions(true, "", now), "containerStatuses": statuses,
+                        "phase": "Running", "conditions": conditions(pod, true, "", now), "containerStatuses": statuses,
                         "podIP": address, "podIPs": [{"ip": address}],
                     }),
                 );
@@ -107,32 +147,39 @@ pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Valu
         "Running" if crashes(pod) && text(pod, "/spec/restartPolicy") != "Never" => {
             let is_counted = text(pod, "/spec/restartPolicy") == "OnFailure";
             let count = if is_counted { restarts(pod).saturating_add(1) } else { 0 };
-            edit(cluster, object_ref, |pod, now| {
+            edit_now(cluster, object_ref, |pod, now| {
                 let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "images called `crash` end with the code 1"}});
                 let mut statuses = container_statuses(pod, false, &waiting);
                 for status in statuses.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
                     status.insert("restartCount".into(), json!(count));
                 }
-                let conditions = conditions(false, "ContainersNotReady", now);
+                let conditions = conditions(pod, false, "ContainersNotReady", now);
                 set(pod, json!({"conditions": conditions, "containerStatuses": statuses}));
             });
             return is_counted && count < MAX_RESTARTS;
         }
-        "Running" if crashes(pod) => edit(cluster, object_ref, |pod, now| {
-            let ended = json!({"terminated": {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}});
-            let statuses = container_statuses(pod, false, &ended);
-            let conditions = conditions(false, "PodFailed", now);
-            set(pod, json!({"phase": "Failed", "conditions": conditions, "containerStatuses": statuses}));
-        }),
-        "Running" if text(pod, "/spec/restartPolicy") != "Always" => edit(cluster, object_ref, |pod, now| {
-            let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
-            let statuses = container_statuses(pod, false, &ended);
-            let conditions = conditions(false, "PodCompleted", now);
-            set(pod, json!({"phase": "Succeeded", "conditions": conditions, "containerStatuses": statuses}));
-        }),
+        "Running" if crashes(pod) => end(cluster, object_ref, ["Failed", "PodFailed", "Error"], 1),
+        "Running" if text(pod, "/spec/restartPolicy") != "Always" => {
+            end(cluster, object_ref, ["Succeeded", "PodCompleted", "Completed"], 0);
+        }
         _ => {}
     }
     false
+}
+
+/// Ends a pod and its containers, with this code.
+fn end(
+    cluster: &Cluster,
+    object_ref: &ObjectRef,
+    [phase, reason, of_container]: [&'static str; 3],
+    code: i64,
+) {
+    edit_now(cluster, object_ref, |pod, now| {
+        let ended = json!({"terminated": {"exitCode": code, "reason": of_container, "startedAt": now, "finishedAt": now}});
+        let statuses = container_statuses(pod, false, &ended);
+        let conditions = conditions(pod, false, reason, now);
+        set(pod, json!({"phase": phase, "conditions": conditions, "containerStatuses": statuses}));
+    });
 }
 
 fn fails(pod: &Value) -> bool {
@@ -156,26 +203,6 @@ fn address(uid: &str) -> String {
     format!("10.244.{}.{}", bits % 254, 1 + (bits >> 16) % 253)
 }
 
-fn condition(kind: &str, status: &str, reason: &str, now: &str) -> Value {
-    let mut condition =
-        json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": now});
-    if let (false, Some(fields)) = (reason.is_empty(), condition.as_object_mut()) {
-        fields.insert("reason".into(), json!(reason));
-    }
-    condition
-}
-
-fn conditions(ready: bool, reason: &str, now: &str) -> Value {
-    let status = if ready { "True" } else { "False" };
-    json!([
-        condition("PodReadyToStartContainers", "True", "", now),
-        condition("Initialized", "True", "", now),
-        condition("Ready", status, reason, now),
-        condition("ContainersReady", status, reason, now),
-        condition("PodScheduled", "True", "", now),
-    ])
-}
-
 fn container_statuses(pod: &Value, ready: bool, state: &Value) -> Value {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
     let statuses = containers.into_iter().flatten().map(|container| {
@@ -187,7 +214,7 @@ fn container_statuses(pod: &Value, ready: bool, state: &Value) -> Value {
     Value::Array(statuses.collect())
 }
 
-fn set(pod: &mut Value, fields: Value) {
+pub(super) fn set(pod: &mut Value, fields: Value) {
     let Some(pod) = pod.as_object_mut() else {
         return;
     };
@@ -197,14 +224,25 @@ fn set(pod: &mut Value, fields: Value) {
     }
 }
 
-fn edit(cluster: &Cluster, object_ref: &ObjectRef, change: impl Fn(&mut Value, &str)) {
+fn edit_now(cluster: &Cluster, object_ref: &ObjectRef, change: impl Fn(&mut Value, &str)) {
     let now = format_seconds(cluster.now());
+    edit(cluster, object_ref, KUBELET, |pod| change(pod, &now));
+}
+
+/// Changes a pod. A failure is logged.
+pub(super) fn edit(
+    cluster: &Cluster,
+    object_ref: &ObjectRef,
+    owner: FieldOwner<'static>,
+    change: impl Fn(&mut Value),
+) {
     let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
         return;
     };
-    let written = cluster.modify(&resource, object_ref, KUBELET, |pod| {
-        change(pod, &now);
-        Edit::Write
+    let written = cluster.modify(&resource, object_ref, owner, |pod| {
+        let before = pod.clone();
+        change(pod);
+        if *pod == before { Edit::Keep } else { Edit::Write }
     });
     if let Err(error) = written {
         tracing::warn!(key = %object_ref.key, %error, "a pod could not be simulated");
@@ -212,7 +250,7 @@ fn edit(cluster: &Cluster, object_ref: &ObjectRef, change: impl Fn(&mut Value, &
 }
 
 /// Removes a deleted pod without waiting for its grace, as nothing runs in it. Its finalizers are waited for.
-fn remove(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) {
+pub(super) fn remove(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) {
     if number(pod, "/metadata/deletionGracePeriodSeconds", 0) != 0 {
         remove_now(cluster, object_ref, None);
     }

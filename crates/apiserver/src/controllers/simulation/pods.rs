@@ -5,12 +5,16 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::node;
+use super::ownership::{Wanted, claim, reference};
+use super::pod_conditions::is_true;
 use super::status::text;
 use crate::cluster::Cluster;
-use crate::store::{ObjectRef, Stored};
+use crate::store::ObjectRef;
 use crate::write::loopback::create;
 
-/// The pods that an object owns, decoded.
+const TABLE: &str = "/pods";
+
+/// The pods of a workload, decoded.
 pub(super) struct Pods(pub(super) Vec<(ObjectRef, Value)>);
 
 impl Pods {
@@ -19,18 +23,26 @@ impl Pods {
         self.0.iter().filter(|(_, pod)| !has_ended(pod)).map(|(_, pod)| node::restarts(pod)).sum()
     }
 
-    /// Returns the pods that the object with this identity owns, without those that are being deleted.
-    pub(super) fn of(cluster: &Cluster, uid: &str) -> Pods {
-        let store = cluster.storage.read();
-        let refs = store.dependents_of(uid).filter(|object_ref| &*object_ref.table == "/pods");
-        let found: Vec<(ObjectRef, Arc<Stored>)> = refs
-            .filter_map(|object_ref| {
-                Some((object_ref.clone(), Arc::clone(store.get(&object_ref.table, &object_ref.key)?)))
+    /// Returns the pods of a workload, without those that are being deleted. Orphans that it selects are its own.
+    pub(super) fn of(cluster: &Cluster, owner: &Value) -> Pods {
+        Pods(claim(cluster, owner, &Wanted::all(TABLE)))
+    }
+
+    /// Returns the pods of a workload that have not ended. It does not look at others.
+    pub(super) fn active(cluster: &Cluster, owner: &Value) -> Pods {
+        let counts = |pod: &Value| !has_ended(pod);
+        Pods(claim(cluster, owner, &Wanted { table: TABLE, fits: &|_| true, counts: &counts }))
+    }
+
+    /// Returns the pods of a stateful set, which are called by its name and their number.
+    pub(super) fn members(cluster: &Cluster, set: &Value) -> Pods {
+        let name = text(set, "/metadata/name");
+        let fits = |pod: &str| {
+            pod.rsplit_once('-').is_some_and(|(parent, ordinal)| {
+                parent == name && !ordinal.is_empty() && ordinal.bytes().all(|byte| byte.is_ascii_digit())
             })
-            .filter(|(_, pod)| !pod.deleting)
-            .collect();
-        drop(store);
-        Pods(found.into_iter().map(|(object_ref, pod)| (object_ref, pod.value())).collect())
+        };
+        Pods(claim(cluster, set, &Wanted { table: TABLE, fits: &fits, counts: &|_| true }))
     }
 
     pub(super) fn count(&self) -> i64 {
@@ -42,6 +54,19 @@ impl Pods {
         i64::try_from(ready.count()).unwrap_or(i64::MAX)
     }
 
+    /// Returns how many have all labels that the template of their owner has now.
+    pub(super) fn labelled_as(&self, owner: &Value) -> i64 {
+        let wanted = || owner.pointer("/spec/template/metadata/labels").and_then(Value::as_object);
+        let has = |pod: &Value, key: &str| {
+            pod.pointer("/metadata/labels").and_then(|labels| labels.get(key)).cloned()
+        };
+        let fits = |pod: &Value| {
+            wanted().into_iter().flatten().all(|(key, value)| has(pod, key).as_ref() == Some(value))
+        };
+        let labelled = self.0.iter().filter(|(_, pod)| fits(pod));
+        i64::try_from(labelled.count()).unwrap_or(i64::MAX)
+    }
+
     pub(super) fn in_phase(&self, phase: &str) -> i64 {
         let found = self.0.iter().filter(|(_, pod)| text(pod, "/status/phase") == phase);
         i64::try_from(found.count()).unwrap_or(i64::MAX)
@@ -49,23 +74,7 @@ impl Pods {
 }
 
 pub(super) fn is_ready(pod: &Value) -> bool {
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| text(condition, "/type") == "Ready" && text(condition, "/status") == "True")
-}
-
-/// Returns the reference of a dependent to its owner.
-pub(super) fn reference(owner: &Value) -> Value {
-    json!({
-        "apiVersion": owner.get("apiVersion"),
-        "kind": owner.get("kind"),
-        "name": text(owner, "/metadata/name"),
-        "uid": text(owner, "/metadata/uid"),
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
+    is_true(pod, "Ready")
 }
 
 /// Returns whether a pod has come to its end.

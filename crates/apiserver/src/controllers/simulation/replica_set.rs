@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pods::{Pods, create_pod, has_ended, is_ready};
+use super::pods::{Pods, create_pod, is_ready};
 use super::status::{count, number, set_status, text};
 use crate::cluster::Cluster;
 use crate::store::ObjectRef;
@@ -17,27 +17,20 @@ pub(super) const MOST: i64 = 1_000;
 pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, set: &Value) {
     let wanted = number(set, "/spec/replicas", 1).clamp(0, MOST);
     let name = format!("{}-", text(set, "/metadata/name"));
-    let pods = active(cluster, set);
+    let pods = Pods::active(cluster, set);
     for _ in pods.count()..wanted {
         create_pod(cluster, set, &name, &[]);
     }
     remove_surplus(cluster, pods, wanted);
-    let pods = active(cluster, set);
+    let pods = Pods::active(cluster, set);
     let status = json!({
         "observedGeneration": number(set, "/metadata/generation", 1),
         "replicas": pods.count(),
-        "fullyLabeledReplicas": count(pods.count()),
+        "fullyLabeledReplicas": count(pods.labelled_as(set)),
         "readyReplicas": count(pods.ready()),
         "availableReplicas": count(pods.ready()),
     });
     set_status(cluster, object_ref, &status);
-}
-
-/// Returns the pods of a set that have not ended.
-fn active(cluster: &Arc<Cluster>, set: &Value) -> Pods {
-    let mut pods = Pods::of(cluster, text(set, "/metadata/uid"));
-    pods.0.retain(|(_, pod)| !has_ended(pod));
-    pods
 }
 
 /// Removes pods that are too many, those that are not ready first.

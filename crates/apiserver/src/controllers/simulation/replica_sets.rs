@@ -1,14 +1,18 @@
 //! The replica sets of a deployment: one for each template, with the number of the roll-out.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::pods;
-use super::status::{CONTROLLER, number, text};
+use super::ownership::{Wanted, claim, controller, reference};
+use super::status::{CONTROLLER, number, set_status, text};
+use super::template;
 use crate::cluster::{Cluster, Edit};
 use crate::store::ObjectRef;
 use crate::write::loopback::{create, remove};
+
+const TABLE: &str = "apps/replicasets";
 
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
@@ -45,6 +49,27 @@ impl ReplicaSet {
         text(&self.value, "/metadata/name")
     }
 
+    /// Returns the hash of its template.
+    fn template_hash(&self) -> String {
+        template::hash(self.value.pointer("/spec/template").unwrap_or(&Value::Null))
+    }
+
+    /// Returns how many pods the deployment asked for when it told this one its number.
+    pub(super) fn told_desired(&self) -> Option<i64> {
+        self.annotation(DESIRED).parse().ok()
+    }
+
+    /// Returns how many pods the deployment could have then.
+    pub(super) fn told_most(&self) -> Option<i64> {
+        self.annotation(MOST).parse().ok().filter(|most| *most != 0)
+    }
+
+    /// Compares two by their age, the oldest first.
+    pub(super) fn by_age(&self, other: &ReplicaSet) -> Ordering {
+        let age = |set: &ReplicaSet| text(&set.value, "/metadata/creationTimestamp").to_owned();
+        age(self).cmp(&age(other)).then_with(|| self.name().cmp(other.name()))
+    }
+
     fn revision(&self) -> i64 {
         self.annotation(REVISION).parse().unwrap_or(0)
     }
@@ -65,27 +90,27 @@ pub(super) struct ReplicaSets {
 }
 
 impl ReplicaSets {
-    /// Returns the replica sets of a deployment; `name` is that of the one with the present template.
-    pub(super) fn of(cluster: &Cluster, deployment: &Value, name: &str) -> ReplicaSets {
-        let store = cluster.storage.read();
-        let refs = store.dependents_of(text(deployment, "/metadata/uid"));
-        let mut old: Vec<ReplicaSet> = refs
-            .filter(|object_ref| &*object_ref.table == "apps/replicasets")
-            .filter_map(|object_ref| {
-                let value = store.get(&object_ref.table, &object_ref.key)?.value();
-                Some(ReplicaSet { object_ref: object_ref.clone(), value })
-            })
-            .collect();
-        drop(store);
-        old.sort_by_key(ReplicaSet::revision);
-        let index = old.iter().position(|set| set.name() == name);
+    /// Returns the replica sets of a deployment; `hash` is that of its present template.
+    pub(super) fn of(cluster: &Cluster, deployment: &Value, hash: &str) -> ReplicaSets {
+        let own = claim(cluster, deployment, &Wanted::all(TABLE)).into_iter();
+        let mut old: Vec<ReplicaSet> =
+            own.map(|(object_ref, value)| ReplicaSet { object_ref, value }).collect();
+        // Of several with the present template, the oldest is the one.
+        old.sort_by(ReplicaSet::by_age);
+        let index = old.iter().position(|set| set.template_hash() == hash);
         let current = index.map(|index| old.remove(index));
+        old.sort_by_key(ReplicaSet::revision);
         ReplicaSets { current, old }
     }
 
     /// Returns all of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &ReplicaSet> {
         self.old.iter().chain(&self.current)
+    }
+
+    /// Returns those that ask for pods.
+    pub(super) fn active(&self) -> impl Iterator<Item = &ReplicaSet> {
+        self.all().filter(|set| set.wanted() > 0)
     }
 
     /// Returns the sum of a number in their statuses.
@@ -129,9 +154,17 @@ pub(super) struct Orders<'a> {
 }
 
 impl Orders<'_> {
-    /// Creates the replica set of the present template.
+    /// Creates the replica set of the present template. If another one has its name, the next name is tried later.
     pub(super) fn create(&self, cluster: &Arc<Cluster>, name: &str, hash: &str, replicas: i64) {
         let deployment = self.deployment;
+        let namespace = text(deployment, "/metadata/namespace");
+        let object_ref = ObjectRef { table: TABLE.into(), key: format!("{namespace}/{name}").into() };
+        if let Some(other) = cluster.storage.get(&object_ref) {
+            if !self.has_made(&other.value()) {
+                self.count_collision(cluster, namespace);
+            }
+            return;
+        }
         let mut template = deployment.pointer("/spec/template").cloned().unwrap_or_default();
         let mut selector = deployment.pointer("/spec/selector").cloned().unwrap_or_default();
         let add = |labels: Option<&mut Value>| {
@@ -149,7 +182,7 @@ impl Orders<'_> {
                 "name": name,
                 "labels": template.pointer("/metadata/labels"),
                 "annotations": annotations,
-                "ownerReferences": [pods::reference(deployment)],
+                "ownerReferences": [reference(deployment)],
             },
             "spec": {
                 "replicas": replicas,
@@ -158,12 +191,37 @@ impl Orders<'_> {
                 "template": template,
             },
         });
-        create(cluster, "apps/v1", "replicasets", Some(text(deployment, "/metadata/namespace")), set);
+        create(cluster, "apps/v1", "replicasets", Some(namespace), set);
+    }
+
+    /// Returns whether a replica set is the one of the present template.
+    fn has_made(&self, set: &Value) -> bool {
+        let hash = |object: &Value| template::hash(object.pointer("/spec/template").unwrap_or(&Value::Null));
+        controller(set) == Some(text(self.deployment, "/metadata/uid")) && hash(set) == hash(self.deployment)
+    }
+
+    fn count_collision(&self, cluster: &Cluster, namespace: &str) {
+        let name = text(self.deployment, "/metadata/name");
+        let object_ref =
+            ObjectRef { table: "apps/deployments".into(), key: format!("{namespace}/{name}").into() };
+        let collisions = number(self.deployment, "/status/collisionCount", 0) + 1;
+        set_status(cluster, &object_ref, &json!({ "collisionCount": collisions }));
     }
 
     /// Tells the replica set of the present template how many pods it shall have, and the number of its roll-out.
     pub(super) fn adjust(&self, cluster: &Cluster, set: &ReplicaSet, replicas: i64) {
-        scale(cluster, set, replicas, |annotations| self.annotate(annotations));
+        change(cluster, set, replicas, |annotations| self.annotate(annotations));
+    }
+
+    /// Tells another replica set how many pods it shall have.
+    pub(super) fn scale(&self, cluster: &Cluster, set: &ReplicaSet, replicas: i64) {
+        change(cluster, set, replicas, |annotations| self.count(annotations));
+    }
+
+    /// Writes down how many pods the deployment asks for and may have: a share is a part of these.
+    fn count(&self, annotations: &mut Map<String, Value>) {
+        annotations.insert(DESIRED.into(), json!(self.desired.to_string()));
+        annotations.insert(MOST.into(), json!(self.most.to_string()));
     }
 
     fn annotate(&self, annotations: &mut Map<String, Value>) {
@@ -178,18 +236,12 @@ impl Orders<'_> {
             annotations.insert(HISTORY.into(), json!(known));
         }
         annotations.insert(REVISION.into(), json!(is));
-        annotations.insert(DESIRED.into(), json!(self.desired.to_string()));
-        annotations.insert(MOST.into(), json!(self.most.to_string()));
+        self.count(annotations);
     }
 }
 
-/// Tells a replica set how many pods it shall have.
-pub(super) fn scale(
-    cluster: &Cluster,
-    set: &ReplicaSet,
-    replicas: i64,
-    annotate: impl Fn(&mut Map<String, Value>),
-) {
+/// Changes how many pods a replica set asks for, and its annotations.
+fn change(cluster: &Cluster, set: &ReplicaSet, replicas: i64, annotate: impl Fn(&mut Map<String, Value>)) {
     let Some(resource) = cluster.registry.of_table(&set.object_ref.table) else {
         return;
     };

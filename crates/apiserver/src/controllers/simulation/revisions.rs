@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pods;
+use super::ownership::{Wanted, claim, reference};
 use super::status::{CONTROLLER, number, text};
 use super::template::hash;
 use crate::cluster::{Cluster, Edit};
@@ -34,7 +34,7 @@ impl History {
     ///
     /// `label` is the label of a revision that bears its hash.
     pub(super) fn of(cluster: &Arc<Cluster>, set: &Value, label: &str) -> History {
-        let mut known = kept(cluster, text(set, "/metadata/uid"));
+        let mut known = kept(cluster, set);
         let template = set.pointer("/spec/template").cloned().unwrap_or_default();
         let hash = hash(&template);
         let name = format!("{}-{hash}", text(set, "/metadata/name"));
@@ -82,20 +82,17 @@ impl History {
     }
 }
 
-fn kept(cluster: &Cluster, uid: &str) -> Vec<(ObjectRef, Revision)> {
-    let store = cluster.storage.read();
-    let refs = store.dependents_of(uid).filter(|object_ref| &*object_ref.table == TABLE);
-    let mut found: Vec<(ObjectRef, Revision)> = refs
-        .filter_map(|object_ref| {
-            let revision = store.get(&object_ref.table, &object_ref.key)?.value();
-            let read = Revision {
-                name: text(&revision, "/metadata/name").to_owned(),
-                template: revision.pointer("/data/spec/template").cloned().unwrap_or_default(),
-                number: number(&revision, "/revision", 0),
-            };
-            Some((object_ref.clone(), read))
-        })
-        .collect();
+fn kept(cluster: &Cluster, set: &Value) -> Vec<(ObjectRef, Revision)> {
+    let own = claim(cluster, set, &Wanted::all(TABLE)).into_iter();
+    let read = own.map(|(object_ref, revision)| {
+        let read = Revision {
+            name: text(&revision, "/metadata/name").to_owned(),
+            template: revision.pointer("/data/spec/template").cloned().unwrap_or_default(),
+            number: number(&revision, "/revision", 0),
+        };
+        (object_ref, read)
+    });
+    let mut found: Vec<(ObjectRef, Revision)> = read.collect();
     found.sort_by_key(|(_, revision)| revision.number);
     found
 }
@@ -121,7 +118,7 @@ fn new_revision(
             "name": name,
             "labels": labels,
             "annotations": set.pointer("/metadata/annotations"),
-            "ownerReferences": [pods::reference(set)],
+            "ownerReferences": [reference(set)],
         },
         "data": {"spec": {"template": template}},
         "revision": number,

@@ -21,12 +21,12 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, set: &Value) 
     // A roll-out that has not ended still knows where it began.
     let current = history.find(text(set, "/status/currentRevision")).unwrap_or(&update).clone();
     let ordinals = Ordinals::of(set);
-    let pods = Pods::of(cluster, text(set, "/metadata/uid"));
+    let pods = Pods::members(cluster, set);
     if !place(cluster, set, &ordinals, &pods, (&current, &update)) {
         roll(cluster, set, &ordinals, &pods, &update);
     }
     tally(cluster, object_ref, set, (&current, &update));
-    let pods = Pods::of(cluster, text(set, "/metadata/uid"));
+    let pods = Pods::members(cluster, set);
     history.trim(cluster, set, |revision| {
         revision.name == current.name || pods.0.iter().any(|(_, pod)| revision_of(pod) == revision.name)
     });
@@ -40,7 +40,7 @@ fn revision_of(pod: &Value) -> &str {
 struct Ordinals {
     start: i64,
     end: i64,
-    /// Pods before this one keep the current revision.
+    /// Pods before this one keep the current revision. The partition counts from the first pod, whatever its number is.
     partition: i64,
     parallel: bool,
     rolls: bool,
@@ -52,7 +52,7 @@ impl Ordinals {
         Ordinals {
             start,
             end: start + number(set, "/spec/replicas", 1).clamp(0, MOST),
-            partition: number(set, "/spec/updateStrategy/rollingUpdate/partition", 0),
+            partition: start + number(set, "/spec/updateStrategy/rollingUpdate/partition", 0),
             parallel: text(set, "/spec/podManagementPolicy") == "Parallel",
             rolls: text(set, "/spec/updateStrategy/type") != "OnDelete",
         }
@@ -93,8 +93,9 @@ fn place(
                 false
             }
         };
+        // In their order, nothing goes on before each pod is ready: what is stuck stays so, whatever the template says.
         if !ready && !ordinals.parallel {
-            return busy || known.is_none();
+            return true;
         }
     }
     let mut surplus: Vec<(i64, &ObjectRef)> = pods
@@ -124,7 +125,7 @@ fn roll(cluster: &Arc<Cluster>, set: &Value, ordinals: &Ordinals, pods: &Pods, u
         return;
     }
     let name = text(set, "/metadata/name");
-    for ordinal in (ordinals.start.max(ordinals.partition)..ordinals.end).rev() {
+    for ordinal in (ordinals.partition..ordinals.end).rev() {
         let pod_name = format!("{name}-{ordinal}");
         let Some((object_ref, pod)) = pods.0.iter().find(|(_, pod)| text(pod, "/metadata/name") == pod_name)
         else {
@@ -161,14 +162,15 @@ fn tally(
     set: &Value,
     (current, update): (&Revision, &Revision),
 ) {
-    let pods = Pods::of(cluster, text(set, "/metadata/uid"));
+    let pods = Pods::members(cluster, set);
     let of = |revision: &Revision| {
         let found = pods.0.iter().filter(|(_, pod)| revision_of(pod) == revision.name);
         i64::try_from(found.count()).unwrap_or(i64::MAX)
     };
     let (updated, ready) = (of(update), pods.ready());
     let rolls = text(set, "/spec/updateStrategy/type") != "OnDelete";
-    let complete = rolls && updated == pods.count() && ready == pods.count();
+    let wanted = number(set, "/spec/replicas", 1).clamp(0, MOST);
+    let complete = rolls && [updated, ready, pods.count()].iter().all(|count| *count == wanted);
     let current = if complete { update } else { current };
     let status = json!({
         "observedGeneration": number(set, "/metadata/generation", 1),

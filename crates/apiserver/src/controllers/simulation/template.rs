@@ -4,6 +4,11 @@ use serde_json::Value;
 
 /// Returns ten characters that change with a template.
 pub(super) fn hash(template: &Value) -> String {
+    hash_after(template, 0)
+}
+
+/// Returns others for each time that a name made with them was taken.
+pub(super) fn hash_after(template: &Value, collisions: i64) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut template = template.clone();
     // These come and go as a template is copied from one object into another.
@@ -16,7 +21,11 @@ pub(super) fn hash(template: &Value) -> String {
             labels.remove("pod-template-hash");
         }
     }
-    let mut bits = crate::fingerprint::fingerprint(template.to_string().as_bytes());
+    let mut text = template.to_string();
+    if collisions > 0 {
+        text.push_str(&collisions.to_string());
+    }
+    let mut bits = crate::fingerprint::fingerprint(text.as_bytes());
     let size = ALPHABET.len() as u64;
     let mut hash = String::new();
     while hash.len() < 10 {
