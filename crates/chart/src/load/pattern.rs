@@ -8,6 +8,14 @@ pub struct BadPattern;
 /// Reports whether all of `name` fits `pattern`: `*` and `?` stop at a slash, `[a-z]`
 /// and `[^a-z]` are one character, a backslash takes away a meaning.
 pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
+    // Most patterns are a name, or a star and how a name ends.
+    let is_literal = |text: &str| !text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\'));
+    if is_literal(pattern) {
+        return Ok(pattern == name);
+    }
+    if let Some(end) = pattern.strip_prefix('*').filter(|end| is_literal(end)) {
+        return Ok(name.strip_suffix(end).is_some_and(|begin| !begin.contains('/')));
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     match_rest(&pattern, &name)
@@ -136,6 +144,11 @@ mod tests {
             ("abc", "abc", Ok(true)),
             ("*", "abc", Ok(true)),
             ("*c", "abc", Ok(true)),
+            ("*bc", "bc", Ok(true)),
+            ("*bc", "c", Ok(false)),
+            ("*bc", "a/bc", Ok(false)),
+            ("*b/c", "ab/c", Ok(true)),
+            ("ab", "abc", Ok(false)),
             ("a*", "ab/c", Ok(false)),
             ("a*/b", "abc/b", Ok(true)),
             ("a*b*c*d*e*/f", "axbxcxdxe/f", Ok(true)),

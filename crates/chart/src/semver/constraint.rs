@@ -187,10 +187,9 @@ fn is_wild(number: &str) -> bool {
     matches!(number.trim_start_matches('.'), "" | "x" | "X" | "*")
 }
 
-/// The three shapes that a constraint is taken apart with.
+/// The shapes that a constraint is taken apart with.
 struct Shapes {
     clause: Regex,
-    hyphen: Regex,
     list: Regex,
 }
 
@@ -206,9 +205,12 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     let list = format!(
         "^(?:{SPACE}*(?:{OPERATOR}){SPACE}*(?:{NUMBERS}){SPACE}*)(?:(?:{SPACE}+|,{SPACE}*)(?:{OPERATOR}){SPACE}*(?:{NUMBERS}){SPACE}*)*$"
     );
-    let hyphen = format!("{SPACE}*({NUMBERS}){SPACE}+-{SPACE}+({NUMBERS}){SPACE}*");
-    Shapes { clause: constant(&clause), hyphen: constant(&hyphen), list: constant(&list) }
+    Shapes { clause: constant(&clause), list: constant(&list) }
 });
+
+/// A range, which few constraints have: to compile its shape takes longer than to read them.
+static HYPHEN: LazyLock<Regex> =
+    LazyLock::new(|| constant(&format!("{SPACE}*({NUMBERS}){SPACE}+-{SPACE}+({NUMBERS}){SPACE}*")));
 
 #[expect(clippy::expect_used, reason = "the patterns are constants, compiled by every test")]
 fn constant(pattern: &str) -> Regex {
@@ -218,7 +220,11 @@ fn constant(pattern: &str) -> Regex {
 /// Writes `1.2 - 1.4` as `>= 1.2, <= 1.4`.
 fn without_hyphens(text: &str) -> String {
     let mut rewritten = text.to_owned();
-    for found in SHAPES.hyphen.captures_iter(text) {
+    let is_space_and_hyphen = |pair: &[u8]| matches!(pair, [b'\t' | b'\n' | 0x0c | b'\r' | b' ', b'-']);
+    if !text.as_bytes().windows(2).any(is_space_and_hyphen) {
+        return rewritten;
+    }
+    for found in HYPHEN.captures_iter(text) {
         let part = |index| found.get(index).map_or("", |m| m.as_str());
         let range = format!(">= {}, <= {} ", part(1), part(6));
         rewritten = rewritten.replacen(part(0), &range, 1);

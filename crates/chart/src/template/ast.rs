@@ -13,12 +13,44 @@ pub(super) struct Source {
     pub(super) text: Box<[u8]>,
 }
 
+impl Source {
+    /// Returns what stands at a place.
+    pub(super) fn at(&self, span: Span) -> &[u8] {
+        self.text.get(span.start..span.end).unwrap_or_default()
+    }
+}
+
+/// A part of a source, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// The names of a path, which equal paths of a source share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields(Option<Arc<[Arc<str>]>>);
+
+impl Fields {
+    pub(super) fn new(names: Vec<Arc<str>>) -> Self {
+        Self(if names.is_empty() { None } else { Some(names.into()) })
+    }
+}
+
+impl std::ops::Deref for Fields {
+    type Target = [Arc<str>];
+
+    fn deref(&self) -> &[Arc<str>] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
 /// A named template: a file or a `define` in it.
 #[derive(Debug)]
 pub struct Template {
     pub(super) name: Arc<str>,
     pub(super) source: Arc<Source>,
-    pub(super) body: Vec<Node>,
+    pub(super) body: Box<[Node]>,
 }
 
 impl Template {
@@ -29,14 +61,15 @@ impl Template {
 
     /// Reports whether there is nothing but space and comments in it.
     pub fn is_empty(&self) -> bool {
-        self.body.iter().all(|node| matches!(node, Node::Text(text) if text.trim_ascii().is_empty()))
+        let is_space = |span: Span| self.source.at(span).trim_ascii().is_empty();
+        self.body.iter().all(|node| matches!(node, Node::Text(span) if is_space(*span)))
     }
 }
 
 /// Something that is executed.
 #[derive(Debug)]
 pub(super) enum Node {
-    Text(Box<[u8]>),
+    Text(Span),
     Action(Box<Pipe>),
     // Most nodes are text: a large variant would make each of them as large.
     If(Box<Branch>),
@@ -51,8 +84,8 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) struct Branch {
     pub(super) pipe: Pipe,
-    pub(super) then: Vec<Node>,
-    pub(super) otherwise: Option<Vec<Node>>,
+    pub(super) then: Box<[Node]>,
+    pub(super) otherwise: Option<Box<[Node]>>,
 }
 
 /// Commands, each of which gets the result of the one before as its last argument.
@@ -62,7 +95,7 @@ pub(super) struct Pipe {
     /// Whether variables are assigned, not declared.
     pub(super) assign: bool,
     pub(super) variables: Vec<Arc<str>>,
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Box<[Command]>,
 }
 
 /// A function, method or value with its arguments.
@@ -70,22 +103,51 @@ pub(super) struct Pipe {
 pub(super) struct Command {
     pub(super) pos: usize,
     pub(super) first: Expr,
-    pub(super) args: Vec<Expr>,
+    pub(super) args: Box<[Expr]>,
 }
 
 /// An operand.
 #[derive(Debug)]
 pub(super) enum Expr {
-    Bool { pos: usize, value: bool },
-    Chain { pos: usize, base: Box<Expr>, fields: Vec<Arc<str>> },
-    Dot { pos: usize },
-    Field { pos: usize, fields: Vec<Arc<str>> },
-    Function { pos: usize, callee: Callee },
-    Nil { pos: usize },
-    Number { pos: usize, number: Box<super::number::Number> },
+    Bool {
+        pos: usize,
+        value: bool,
+    },
+    Chain {
+        pos: usize,
+        base: Box<Expr>,
+        fields: Fields,
+    },
+    Dot {
+        pos: usize,
+    },
+    Field {
+        pos: usize,
+        fields: Fields,
+    },
+    Function {
+        pos: usize,
+        callee: Callee,
+    },
+    Nil {
+        pos: usize,
+    },
+    Number {
+        pos: usize,
+        number: Box<super::number::Number>,
+    },
     Pipe(Box<Pipe>),
-    Text { pos: usize, quoted: Box<str>, text: Arc<[u8]> },
-    Variable { pos: usize, name: Arc<str>, fields: Vec<Arc<str>> },
+    /// A string; it is as long as `length` as it is written, with its quotes.
+    Text {
+        pos: usize,
+        length: usize,
+        text: Arc<[u8]>,
+    },
+    Variable {
+        pos: usize,
+        name: Arc<str>,
+        fields: Fields,
+    },
 }
 
 impl Expr {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use golang::strconv::quote;
 
-use super::ast::{Branch, Command, Expr, Node, Pipe};
-use super::builtins;
+use super::ast::{Branch, Command, Expr, Fields, Node, Pipe};
 use super::error::ParseError;
 use super::number::Number;
 use super::parser::{Parsed, Parser, Terminator};
-use super::token::{Token, TokenKind};
+use super::pool::taken;
+use super::token::TokenKind;
 use super::unquote::unquote;
 
 impl Parser<'_, '_> {
@@ -76,11 +76,11 @@ impl Parser<'_, '_> {
             otherwise = Some(match self.peek().kind {
                 TokenKind::If if word == "if" => {
                     self.next();
-                    vec![Node::If(Box::new(self.branch("if")?))]
+                    [Node::If(Box::new(self.branch("if")?))].into()
                 }
                 TokenKind::With if word == "with" => {
                     self.next();
-                    vec![Node::With(Box::new(self.branch("with")?))]
+                    [Node::With(Box::new(self.branch("with")?))].into()
                 }
                 _ => {
                     let (nodes, end) = self.list()?;
@@ -99,21 +99,22 @@ impl Parser<'_, '_> {
     /// Parses declarations and commands up to `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<Pipe, ParseError> {
         let pos = self.peek_non_space().pos;
-        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: Vec::new() };
+        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: [].into() };
         self.declarations(context, &mut pipe)?;
+        let begin = self.pool.commands.len();
         loop {
             let token = self.next_non_space();
             if token.kind == end {
+                pipe.commands = taken(&mut self.pool.commands, begin);
                 self.check_pipeline(&pipe, context)?;
-                // Most pipes have one command, and a vector begins with room for four.
-                pipe.commands.shrink_to_fit();
                 return Ok(pipe);
             }
             if !starts_operand(token.kind) {
                 return Err(self.unexpected(&token, context));
             }
             self.backup();
-            pipe.commands.push(self.command()?);
+            let command = self.command()?;
+            self.pool.commands.push(command);
         }
     }
 
@@ -127,16 +128,18 @@ impl Parser<'_, '_> {
             // Whether a space follows decides how far the lookahead goes back.
             let after = self.peek();
             let next = self.peek_non_space();
-            let name: Arc<str> = String::from_utf8_lossy(&variable.text).into();
+            let name = |text| -> Arc<str> { String::from_utf8_lossy(text).into() };
             if matches!(next.kind, TokenKind::Assign | TokenKind::Declare) {
                 pipe.assign = next.kind == TokenKind::Assign;
                 self.next_non_space();
+                let name = name(variable.text);
                 pipe.variables.push(Arc::clone(&name));
                 self.variables.push(name);
                 return Ok(());
             }
-            if next.kind == TokenKind::Char && *next.text == *b"," {
+            if next.kind == TokenKind::Char && next.text == b"," {
                 self.next_non_space();
+                let name = name(variable.text);
                 pipe.variables.push(Arc::clone(&name));
                 self.variables.push(name);
                 if context != "range" || pipe.variables.len() > 1 {
@@ -179,12 +182,12 @@ impl Parser<'_, '_> {
 
     fn command(&mut self) -> Result<Command, ParseError> {
         let pos = self.peek_non_space().pos;
-        let (mut first, mut args) = (None, Vec::new());
+        let (mut first, begin) = (None, self.pool.arguments.len());
         loop {
             self.peek_non_space();
             match self.operand()? {
                 Some(operand) if first.is_none() => first = Some(operand),
-                operand => args.extend(operand),
+                operand => self.pool.arguments.extend(operand),
             }
             let token = self.next();
             match token.kind {
@@ -196,10 +199,7 @@ impl Parser<'_, '_> {
             break;
         }
         match first {
-            Some(first) => {
-                args.shrink_to_fit();
-                Ok(Command { pos, first, args })
-            }
+            Some(first) => Ok(Command { pos, first, args: taken(&mut self.pool.arguments, begin) }),
             None => Err(self.error("empty command")),
         }
     }
@@ -212,30 +212,34 @@ impl Parser<'_, '_> {
         if next.kind != TokenKind::Field {
             return Ok(Some(term));
         }
-        let mut more = Vec::new();
-        while self.peek().kind == TokenKind::Field {
-            more.push(field_name(&self.next()));
-        }
         // Fields behind a field move the place that errors name.
         let pos = next.pos;
+        let mut end = pos;
+        while self.peek().kind == TokenKind::Field {
+            let field = self.next();
+            end = field.pos + field.text.len();
+        }
         Ok(Some(match term {
-            Expr::Field { mut fields, .. } => {
-                fields.append(&mut more);
-                Expr::Field { pos, fields }
-            }
-            Expr::Variable { name, mut fields, .. } => {
-                fields.append(&mut more);
-                Expr::Variable { pos, name, fields }
-            }
+            Expr::Field { pos: start, .. } => Expr::Field { pos, fields: self.path(start, end) },
+            Expr::Variable { name, .. } => Expr::Variable { pos, name, fields: self.path(pos, end) },
             Expr::Bool { value, .. } => return Err(self.no_fields(if value { "true" } else { "false" })),
             Expr::Dot { .. } => return Err(self.no_fields(".")),
             Expr::Nil { .. } => return Err(self.no_fields("nil")),
             Expr::Number { number, .. } => return Err(self.no_fields(&number.text)),
-            Expr::Text { quoted, .. } => return Err(self.no_fields(&quoted)),
+            Expr::Text { pos, length, .. } => {
+                let quoted = self.source(pos, pos + length);
+                return Err(self.no_fields(&String::from_utf8_lossy(quoted)));
+            }
             Expr::Chain { .. } | Expr::Function { .. } | Expr::Pipe(_) => {
-                Expr::Chain { pos, base: Box::new(term), fields: more }
+                Expr::Chain { pos, base: Box::new(term), fields: self.path(pos, end) }
             }
         }))
+    }
+
+    /// Returns the names of a path that stands there.
+    fn path(&mut self, start: usize, end: usize) -> Fields {
+        let text = self.source(start, end);
+        self.pool.path(text)
     }
 
     fn no_fields(&self, term: &str) -> ParseError {
@@ -246,16 +250,16 @@ impl Parser<'_, '_> {
         let token = self.next_non_space();
         let pos = token.pos;
         // Most tokens are of a kind that says everything.
-        let text = || String::from_utf8_lossy(&token.text);
+        let text = || String::from_utf8_lossy(token.text);
         Ok(Some(match token.kind {
-            TokenKind::Identifier => match builtins::lookup(&text()) {
+            TokenKind::Identifier => match self.pool.function(token.text) {
                 Some(callee) => Expr::Function { pos, callee },
                 None => return Err(self.error(format!("function {} not defined", quote(text().as_bytes())))),
             },
             TokenKind::Dot => Expr::Dot { pos },
             TokenKind::Nil => Expr::Nil { pos },
-            TokenKind::Variable => self.variable(pos, &text())?,
-            TokenKind::Field => Expr::Field { pos, fields: vec![field_name(&token)] },
+            TokenKind::Variable => self.variable(pos, token.text)?,
+            TokenKind::Field => Expr::Field { pos, fields: self.pool.path(token.text) },
             TokenKind::Bool => Expr::Bool { pos, value: *token.text == *b"true" },
             TokenKind::CharConstant => self.number(pos, Number::from_char(&text()))?,
             TokenKind::Complex => self.number(pos, Number::from_complex(&text()))?,
@@ -267,9 +271,9 @@ impl Parser<'_, '_> {
                 Expr::Pipe(Box::new(pipe))
             }
             TokenKind::String | TokenKind::RawString => {
-                let text = text();
-                let value = unquote(&text).ok_or_else(|| self.error("invalid syntax"))?;
-                Expr::Text { pos, quoted: text.as_ref().into(), text: value.into() }
+                let value = self.pool.literals.of(token.text, || unquote(&text()).map(Arc::from).ok_or(()));
+                let value = value.map_err(|()| self.error("invalid syntax"))?;
+                Expr::Text { pos, length: token.text.len(), text: value }
             }
             _ => {
                 self.backup();
@@ -285,17 +289,15 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn variable(&self, pos: usize, name: &str) -> Result<Expr, ParseError> {
-        match self.variables.iter().find(|variable| &***variable == name) {
-            Some(variable) => Ok(Expr::Variable { pos, name: Arc::clone(variable), fields: Vec::new() }),
+    fn variable(&self, pos: usize, name: &[u8]) -> Result<Expr, ParseError> {
+        let name = String::from_utf8_lossy(name);
+        match self.variables.iter().find(|variable| ***variable == *name) {
+            Some(variable) => {
+                Ok(Expr::Variable { pos, name: Arc::clone(variable), fields: Fields::default() })
+            }
             None => Err(self.error(format!("undefined variable {}", quote(name.as_bytes())))),
         }
     }
-}
-
-fn field_name(token: &Token<'_>) -> Arc<str> {
-    let text = String::from_utf8_lossy(&token.text);
-    text.strip_prefix('.').unwrap_or(&text).into()
 }
 
 fn starts_operand(kind: TokenKind) -> bool {

@@ -1,7 +1,5 @@
 //! Cuts a template into tokens.
 
-use std::borrow::Cow;
-
 use golang::strconv::quote;
 use golang::unicode::{decode_rune, is_digit, is_letter, is_print};
 
@@ -19,11 +17,27 @@ pub(super) struct Lexer<'a> {
     start_line: usize,
     paren_depth: usize,
     inside_action: bool,
+    /// What is wrong, once an error was found.
+    problem: String,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(input: &'a [u8]) -> Self {
-        Self { input, pos: 0, start: 0, line: 1, start_line: 1, paren_depth: 0, inside_action: false }
+        Self {
+            input,
+            pos: 0,
+            start: 0,
+            line: 1,
+            start_line: 1,
+            paren_depth: 0,
+            inside_action: false,
+            problem: String::new(),
+        }
+    }
+
+    /// Returns what the last error says.
+    pub(super) fn problem(&self) -> &str {
+        &self.problem
     }
 
     /// Returns the next token; after the end and after an error, always `Eof`.
@@ -69,8 +83,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn emit(&mut self, kind: TokenKind) -> Token<'a> {
-        let token =
-            Token { kind, pos: self.start, line: self.start_line, text: Cow::Borrowed(self.pending()) };
+        let token = Token { kind, pos: self.start, line: self.start_line, text: self.pending() };
         self.start = self.pos;
         self.start_line = self.line;
         token
@@ -84,8 +97,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn error(&mut self, message: impl Into<String>) -> Token<'a> {
-        let text = Cow::Owned(message.into().into_bytes());
-        let token = Token { kind: TokenKind::Error, pos: self.start, line: self.start_line, text };
+        self.problem = message.into();
+        let token = Token { kind: TokenKind::Error, pos: self.start, line: self.start_line, text: b"" };
         self.input = &[];
         self.start = 0;
         self.pos = 0;
@@ -157,6 +170,9 @@ impl<'a> Lexer<'a> {
 
     /// Returns whether the right delimiter here trims, if there is one.
     fn at_right_delim(&self) -> Option<bool> {
+        if !matches!(self.rest().first(), Some(b'}' | b' ' | b'\t' | b'\r' | b'\n')) {
+            return None;
+        }
         if has_right_trim(self.rest()) && self.rest_after(2).starts_with(RIGHT) {
             return Some(true);
         }
@@ -240,8 +256,9 @@ impl<'a> Lexer<'a> {
 
     fn space(&mut self) -> Token<'a> {
         let mut count = 0;
-        while self.peek().is_some_and(is_space) {
-            self.advance();
+        while let Some(byte) = self.rest().first().filter(|byte| is_space_byte(**byte)) {
+            self.pos += 1;
+            self.line += usize::from(*byte == b'\n');
             count += 1;
         }
         // The last space may belong to a trimming delimiter.
@@ -304,15 +321,17 @@ impl<'a> Lexer<'a> {
     }
 
     fn at_terminator(&self) -> bool {
-        match self.peek() {
-            Some(rune) if is_space(rune) => true,
-            None | Some('.' | ',' | '|' | ':' | ')' | '(') => true,
-            Some(_) => self.rest().starts_with(RIGHT),
+        match self.rest().first() {
+            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
+            Some(b'}') => self.rest().starts_with(RIGHT),
+            Some(_) => false,
         }
     }
 
     fn quoted(&mut self, delimiter: char, kind: TokenKind, message: &'static str) -> Token<'a> {
         loop {
+            let is_plain = |byte: &&u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"' | b'\'');
+            self.pos += self.rest().iter().take_while(is_plain).count();
             match self.advance() {
                 Some('\\') => match self.advance() {
                     None | Some('\n') => return self.error(message),
@@ -412,7 +431,7 @@ fn leading_space(text: &[u8]) -> usize {
 }
 
 fn count_lines(text: &[u8]) -> usize {
-    text.split(|byte| *byte == b'\n').count() - 1
+    text.iter().map(|byte| usize::from(*byte == b'\n')).sum()
 }
 
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {

@@ -10,6 +10,7 @@ mod limits;
 mod location;
 mod number;
 mod parser;
+mod pool;
 mod set;
 mod token;
 mod unquote;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use golang::strconv::quote;
 
-use super::ast::{Node, Pipe, Source, Template};
+use super::ast::{Node, Pipe, Source, Span, Template};
 use super::error::ParseError;
 use super::lexer::Lexer;
+use super::pool::{Pool, taken};
 use super::token::{Token, TokenKind};
 use super::unquote::unquote;
 
@@ -24,7 +25,8 @@ pub fn parse(name: &str, text: &[u8]) -> Result<Vec<Arc<Template>>, ParseError> 
     let mut set = TreeSet { source: Arc::clone(&source), trees: Vec::new() };
     let mut lexer = Lexer::new(&source.text);
     let base = stack_address();
-    let mut parser = Parser::new(&mut lexer, &mut set, 0, base);
+    let mut pool = Pool::new(&source.text);
+    let mut parser = Parser::new(&mut lexer, &mut set, &mut pool, 0, base);
     let body = parser.file()?;
     parser.add(name.into(), body)?;
     let (main, defined): (Vec<_>, Vec<_>) = set.trees.into_iter().partition(|tree| &*tree.name == name);
@@ -69,6 +71,7 @@ pub(super) enum Parsed {
 pub(super) struct Parser<'p, 'a> {
     lexer: &'p mut Lexer<'a>,
     set: &'p mut TreeSet,
+    pub(super) pool: &'p mut Pool<'a>,
     /// The last token read, and up to two that were put back before it.
     tokens: [Token<'a>; 3],
     peeked: usize,
@@ -80,13 +83,19 @@ pub(super) struct Parser<'p, 'a> {
 }
 
 impl<'p, 'a> Parser<'p, 'a> {
-    fn new(lexer: &'p mut Lexer<'a>, set: &'p mut TreeSet, nesting: usize, stack_base: usize) -> Self {
-        let empty =
-            || Token { kind: TokenKind::Error, pos: 0, line: 0, text: std::borrow::Cow::Borrowed(b"") };
+    fn new(
+        lexer: &'p mut Lexer<'a>,
+        set: &'p mut TreeSet,
+        pool: &'p mut Pool<'a>,
+        nesting: usize,
+        stack_base: usize,
+    ) -> Self {
+        let empty = Token { kind: TokenKind::Error, pos: 0, line: 0, text: b"" };
         Self {
             lexer,
             set,
-            tokens: [empty(), empty(), empty()],
+            pool,
+            tokens: [empty; 3],
             peeked: 0,
             variables: vec!["$".into()],
             action_line: 0,
@@ -94,6 +103,11 @@ impl<'p, 'a> Parser<'p, 'a> {
             nesting,
             stack_base,
         }
+    }
+
+    /// Returns what stands in the source there.
+    pub(super) fn source(&self, start: usize, end: usize) -> &'a [u8] {
+        self.pool.text.get(start..end).unwrap_or_default()
     }
 
     // Tokens.
@@ -105,9 +119,9 @@ impl<'p, 'a> Parser<'p, 'a> {
             more => self.peeked = more - 1,
         }
         match self.peeked {
-            0 => last.clone(),
-            1 => before.clone(),
-            _ => first.clone(),
+            0 => *last,
+            1 => *before,
+            _ => *first,
         }
     }
 
@@ -165,12 +179,12 @@ impl<'p, 'a> Parser<'p, 'a> {
     }
 
     pub(super) fn unexpected(&self, token: &Token<'_>, context: &str) -> ParseError {
-        let shown = token.shown();
         if token.kind != TokenKind::Error {
-            return self.error(format!("unexpected {shown} in {context}"));
+            return self.error(format!("unexpected {} in {context}", token.shown()));
         }
+        let shown = self.lexer.problem();
         if self.action_line == 0 || self.action_line == token.line {
-            return self.error(shown);
+            return self.error(shown.to_owned());
         }
         let start = if shown.ends_with(" action") { "" } else { " in action" };
         self.error(format!("{shown}{start} started at {}:{}", self.set.source.name, self.action_line))
@@ -192,13 +206,12 @@ impl<'p, 'a> Parser<'p, 'a> {
     // Lists.
 
     /// Parses a whole source; `define` is allowed only here.
-    fn file(&mut self) -> Result<Vec<Node>, ParseError> {
-        let mut body = Vec::new();
+    fn file(&mut self) -> Result<Box<[Node]>, ParseError> {
+        let begin = self.pool.nodes.len();
         loop {
             let token = self.peek();
             if token.kind == TokenKind::Eof {
-                body.shrink_to_fit();
-                return Ok(body);
+                return Ok(taken(&mut self.pool.nodes, begin));
             }
             if token.kind == TokenKind::LeftDelim {
                 let delimiter = self.next();
@@ -209,7 +222,7 @@ impl<'p, 'a> Parser<'p, 'a> {
                 self.backup2(delimiter);
             }
             match self.text_or_action()? {
-                Parsed::Node(node) => body.push(node),
+                Parsed::Node(node) => self.pool.nodes.push(node),
                 Parsed::Terminator(end) => return Err(self.error(format!("unexpected {}", end.shown()))),
             }
         }
@@ -217,7 +230,7 @@ impl<'p, 'a> Parser<'p, 'a> {
 
     /// Returns the parser of a template within this one.
     fn nested<'q>(&'q mut self) -> Parser<'q, 'a> {
-        Parser::new(self.lexer, self.set, self.nesting, self.stack_base)
+        Parser::new(self.lexer, self.set, self.pool, self.nesting, self.stack_base)
     }
 
     /// Parses what follows `define`.
@@ -234,7 +247,7 @@ impl<'p, 'a> Parser<'p, 'a> {
     }
 
     /// Keeps a template; a second one of the same name only if one of them is empty.
-    fn add(&mut self, name: Arc<str>, body: Vec<Node>) -> Result<(), ParseError> {
+    fn add(&mut self, name: Arc<str>, body: Box<[Node]>) -> Result<(), ParseError> {
         let template = Template { name, source: Arc::clone(&self.set.source), body };
         match self.set.trees.iter_mut().find(|tree| tree.name == template.name) {
             None => self.set.trees.push(template),
@@ -248,15 +261,12 @@ impl<'p, 'a> Parser<'p, 'a> {
         Ok(())
     }
 
-    pub(super) fn list(&mut self) -> Result<(Vec<Node>, Terminator), ParseError> {
-        let mut nodes = Vec::new();
+    pub(super) fn list(&mut self) -> Result<(Box<[Node]>, Terminator), ParseError> {
+        let begin = self.pool.nodes.len();
         while self.peek_non_space().kind != TokenKind::Eof {
             match self.text_or_action()? {
-                Parsed::Node(node) => nodes.push(node),
-                Parsed::Terminator(end) => {
-                    nodes.shrink_to_fit();
-                    return Ok((nodes, end));
-                }
+                Parsed::Node(node) => self.pool.nodes.push(node),
+                Parsed::Terminator(end) => return Ok((taken(&mut self.pool.nodes, begin), end)),
             }
         }
         Err(self.error("unexpected EOF"))
@@ -265,7 +275,10 @@ impl<'p, 'a> Parser<'p, 'a> {
     fn text_or_action(&mut self) -> Result<Parsed, ParseError> {
         let token = self.next_non_space();
         match token.kind {
-            TokenKind::Text => Ok(Parsed::Node(Node::Text(token.text.as_ref().into()))),
+            TokenKind::Text => {
+                let span = Span { start: token.pos, end: token.pos + token.text.len() };
+                Ok(Parsed::Node(Node::Text(span)))
+            }
             TokenKind::LeftDelim => {
                 self.action_line = token.line;
                 let parsed = self.action()?;
@@ -282,7 +295,7 @@ impl<'p, 'a> Parser<'p, 'a> {
         if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
             return Err(self.unexpected(token, context));
         }
-        let literal = String::from_utf8_lossy(&token.text);
+        let literal = String::from_utf8_lossy(token.text);
         let name = unquote(&literal).ok_or_else(|| self.error("invalid syntax"))?;
         Ok(String::from_utf8_lossy(&name).into())
     }

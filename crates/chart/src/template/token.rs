@@ -1,7 +1,5 @@
 //! What the lexer hands to the parser.
 
-use std::borrow::Cow;
-
 use golang::strconv::quote;
 
 /// The kind of a token.
@@ -70,27 +68,24 @@ impl TokenKind {
 }
 
 /// A piece of a template.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind,
     /// Where it starts in the source, in bytes.
     pub(super) pos: usize,
     /// The line it starts on, from 1.
     pub(super) line: usize,
-    /// What it reads; of an error, the message.
-    pub(super) text: Cow<'a, [u8]>,
+    /// What it reads. The message of an error is with the lexer.
+    pub(super) text: &'a [u8],
 }
 
 impl Token<'_> {
-    /// Returns how parse errors show the token.
+    /// Returns how parse errors show the token, if it is none itself.
     pub(super) fn shown(&self) -> String {
         if self.kind == TokenKind::Eof {
             return "EOF".to_owned();
         }
-        let text = String::from_utf8_lossy(&self.text);
-        if self.kind == TokenKind::Error {
-            return text.into_owned();
-        }
+        let text = String::from_utf8_lossy(self.text);
         if self.kind.is_keyword() {
             return format!("<{text}>");
         }
@@ -98,6 +93,6 @@ impl Token<'_> {
             let start: String = text.chars().take(10).collect();
             return format!("{}...", quote(start.as_bytes()));
         }
-        quote(&self.text)
+        quote(self.text)
     }
 }

@@ -7,6 +7,12 @@ pub(super) fn unquote(literal: &str) -> Option<Vec<u8>> {
         return (!body.contains('`')).then(|| body.bytes().filter(|byte| *byte != b'\r').collect());
     }
     let mut rest = literal.strip_prefix('"')?;
+    // Most literals stand for what they read.
+    if let Some(body) = rest.strip_suffix('"')
+        && !body.bytes().any(|byte| matches!(byte, b'\\' | b'"'))
+    {
+        return Some(body.as_bytes().to_vec());
+    }
     let mut out = Vec::with_capacity(rest.len());
     loop {
         if rest == "\"" {

@@ -1,7 +1,5 @@
 //! Integers, floats and characters under a verb.
 
-use std::io::Write as _;
-
 use crate::strconv::format_float;
 use crate::strconv::quote_rune;
 use crate::unicode::is_print;
@@ -63,9 +61,10 @@ pub(super) fn integer(flags: &Flags, out: &mut Vec<u8>, number: Integer, verb: c
 
 fn digits(flags: &Flags, out: &mut Vec<u8>, number: Integer, base: u32, verb: char) {
     if base == 10 && flags.is_bare() {
-        let sign = if number.negative { "-" } else { "" };
-        // Writing into memory can't fail.
-        let _ = write!(out, "{sign}{}", number.magnitude);
+        if number.negative {
+            out.push(b'-');
+        }
+        decimal(out, number.magnitude);
         return;
     }
     if flags.precision == Some(0) && number.magnitude == 0 {
@@ -108,6 +107,21 @@ fn digits(flags: &Flags, out: &mut Vec<u8>, number: Integer, base: u32, verb: ch
     }
     text.push_str(&body);
     flags.pad_spaces(out, text.as_bytes());
+}
+
+/// Writes a number as people do. A list of bytes is written so, each of them: a file of a chart that is printed with the chart.
+fn decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len();
+    for digit in digits.iter_mut().rev() {
+        *digit += u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+        first -= 1;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(first..).unwrap_or_default());
 }
 
 /// Puts zeros before `digits` until there are `least`; a width of Rust's formats ends at 65535.

@@ -13,6 +13,7 @@ use super::evaluate::Evaluation;
 use super::format::Format;
 use super::metaschema;
 use super::node::{Id, Needs, Node, Rest, members, names};
+use super::ordinary::is_ordinary;
 use super::problem::SchemaProblem;
 
 /// All schemas that one schema needs; the first is that.
@@ -38,11 +39,14 @@ pub(super) fn compile_metaschema(draft: Draft) -> Result<Compiled, SchemaProblem
 
 /// Checks what stands at `pointer` against the schema of schemas.
 fn validate(document: &Document, pointer: &str) -> Result<(), SchemaProblem> {
+    let value = address::lookup(&document.content, &document.url, pointer)?;
+    if is_ordinary(value) {
+        return Ok(());
+    }
     let draft = document.resource(pointer).1.draft;
     let Some(metaschema) = metaschema::of(draft) else { return Ok(()) };
     let resources: BTreeMap<String, Draft> =
         document.resources.iter().map(|(place, Resource { draft, .. })| (place.clone(), *draft)).collect();
-    let value = address::lookup(&document.content, &document.url, pointer)?;
     let evaluation = Evaluation::of_schema(metaschema, &resources);
     match evaluation.run(value) {
         Ok(()) => Ok(()),

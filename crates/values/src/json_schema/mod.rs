@@ -15,6 +15,7 @@ mod format;
 mod message;
 mod metaschema;
 mod node;
+mod ordinary;
 mod problem;
 
 use golang::json::{self, DecodeError};

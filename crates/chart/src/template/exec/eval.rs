@@ -77,7 +77,7 @@ impl<'t> Exec<'t, '_, '_> {
         if command.args.is_empty() && !piped {
             return Ok(());
         }
-        let first = Location::Expr(&command.first).text();
+        let first = Location::Expr(&command.first).text(&self.template.source);
         Err(self.error(&format!("can't give argument to non-function {first}")))
     }
 
@@ -93,7 +93,7 @@ impl<'t> Exec<'t, '_, '_> {
             | Expr::Function { .. }
             | Expr::Pipe(_)
             | Expr::Variable { .. } => {
-                let text = Location::Expr(expr).text();
+                let text = Location::Expr(expr).text(&self.template.source);
                 return Err(self.error(&format!("can't evaluate command {text:?}")));
             }
         })
@@ -202,7 +202,7 @@ impl<'t> Exec<'t, '_, '_> {
         if let Some(value) = found {
             return Ok(value);
         }
-        let text = Location::Expr(expr).text();
+        let text = Location::Expr(expr).text(&self.template.source);
         let message = match wanted {
             Type::Bool => format!("expected bool; found {text}"),
             Type::String => format!("expected string; found {text}"),

@@ -48,8 +48,15 @@ impl<'t> Exec<'t, '_, '_> {
             }
             return Ok(Item { value, boxed: object.field_is_interface(name) });
         }
-        let Value::Map(map) = item.value.underlying() else {
-            return Err(self.error(&format!("can't evaluate field {name} in type {}", item.type_name())));
+        let underlying;
+        let map = if let Value::Map(map) = &item.value {
+            map
+        } else {
+            underlying = item.value.underlying();
+            let Some(map) = underlying.as_map() else {
+                return Err(self.error(&format!("can't evaluate field {name} in type {}", item.type_name())));
+            };
+            map
         };
         if has_arguments {
             return Err(self.error(&format!("{name} is not a method but has arguments")));

@@ -118,8 +118,9 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
     }
 
     fn node(&mut self, dot: &Item, node: &'t Node) -> Result<Flow, ExecError> {
-        if let Node::Text(text) = node {
-            self.write(text)?;
+        if let Node::Text(span) = node {
+            let template = self.template;
+            self.write(template.source.at(*span))?;
             return Ok(Flow::Next);
         }
         self.at = Some(Location::Node(node));
@@ -240,6 +241,6 @@ fn tell(template: &Template, at: Option<Location<'_>>, message: &str) -> String 
     format!(
         "template: {}:{line}:{column}: executing {name} at <{}>: {message}",
         template.source.name,
-        at.text()
+        at.text(&template.source)
     )
 }
