@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tower::Layer as _;
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, OptionSources, Settings};
+use crate::directory_trust::{self, Refusal};
 use crate::fence::Fence;
 use crate::file_lock::{FileLock, HANDOVER};
 use crate::hook::shell_framework;
@@ -147,8 +148,9 @@ struct StateDir {
 impl StateDir {
     /// Takes a directory that `dev` made before, an empty one or a new one. With `reset` what it holds is removed.
     fn open(path: &Path, reset: bool) -> anyhow::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        directory_trust::make(path).map_err(|refusal| refused(path, &refusal))?;
         let path = fs::canonicalize(path)?;
+        directory_trust::check_own(&path).map_err(|refusal| refused(&path, &refusal))?;
         if let Some(name) = foreign(&path)? {
             anyhow::bail!(
                 "dev did not make it, and it holds {name:?}; name a new or an empty directory, which dev keeps its cluster in"
@@ -171,6 +173,10 @@ impl StateDir {
         }
         Ok(Self { path, _lock: lock })
     }
+}
+
+fn refused(path: &Path, refusal: &Refusal) -> anyhow::Error {
+    anyhow::Error::msg(refusal.told(path, "the cluster of dev", "--state-dir"))
 }
 
 /// Returns something in a directory that shows that it is not for `dev`.

@@ -1,9 +1,11 @@
 //! Why files of hooks can't be written.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::directory_trust::Refusal;
 
 /// Why files of hooks can't be written.
 #[derive(Debug, Error)]
@@ -16,15 +18,12 @@ pub enum ScratchError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Others could replace the files of hooks.
-    #[error(
-        "won't use {path} for the files of hooks: {problem}; take the right to write there from others (chmod go-w), or \
-         name a directory of your own with --tmp-dir"
-    )]
+    /// Others could replace the files of hooks, or it is no directory.
+    #[error("{problem}")]
     Untrusted {
         /// The directory.
         path: PathBuf,
-        /// Who could do that.
+        /// The whole text: who could do that, and what to do.
         problem: String,
     },
     /// A file can't be written.
@@ -35,4 +34,17 @@ pub enum ScratchError {
         /// The error of the system.
         source: io::Error,
     },
+}
+
+impl ScratchError {
+    /// Returns why the directory at `path` is not used.
+    pub(super) fn refused(path: &Path, refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Io(source) => Self::Make { path: path.to_owned(), source },
+            Refusal::NoDirectory(ref at) | Refusal::Untrusted(ref at, _) => {
+                let problem = refusal.told(path, "the files of hooks", "--tmp-dir");
+                Self::Untrusted { path: at.clone(), problem }
+            }
+        }
+    }
 }

@@ -27,6 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, Stat, fstat, openat, seek};
 
 use super::error::ScratchError;
+use crate::directory_trust::{self, Refusal};
 use crate::process::{Survivors, WatchedFile};
 
 /// How many directories wait for later runs of a kind: about as many as there are hooks at a time.
@@ -119,16 +120,14 @@ impl RunDirectories {
             }
         }
         let path = self.next_path();
-        let make = || {
-            DirBuilder::new().mode(0o700).create(&path).or_else(|error| {
-                if error.kind() == io::ErrorKind::NotFound {
-                    // The directory was removed while the operator runs, as cleaners of /tmp do.
-                    return DirBuilder::new().mode(0o700).recursive(true).create(&path);
-                }
-                Err(error)
-            })
-        };
-        make().map_err(|source| ScratchError::Make { path: path.clone(), source })?;
+        let made = DirBuilder::new().mode(0o700).create(&path).or_else(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                // The directory was removed while the operator runs, as cleaners of /tmp do. Somebody else may have made it again.
+                return directory_trust::make(&path);
+            }
+            Err(Refusal::Io(error))
+        });
+        made.map_err(|refusal| ScratchError::refused(&path, refusal))?;
         let label = if self.keep { label() } else { String::new() };
         let kept = layout.names().map(|_| None).collect();
         Ok(files(Directory { layout, path, opened: None, kept, is_sealed: false }, label))

@@ -1,8 +1,8 @@
 //! The private temporary directory for the files that hooks read and write. [`RunFiles`] are those of one run.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, openat};
 
 use super::error::ScratchError;
 use super::run_files::{Layout, RunDirectories, RunFiles, create};
-use crate::directory_trust::{STICKY, Trust, judge};
+use crate::directory_trust::{self, Refusal, STICKY, Trust, judge};
 use crate::file_lock::FileLock;
 
 /// A directory of mode 0700, locked while the operator runs.
@@ -38,11 +38,7 @@ impl Scratch {
     /// With `keep` the files stay when their run is over.
     pub fn open(parent: Option<&Path>, keep: bool) -> Result<Self, ScratchError> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&parent)
-            .map_err(|source| ScratchError::Make { path: parent.clone(), source })?;
+        directory_trust::make(&parent).map_err(|refusal| ScratchError::refused(&parent, refusal))?;
         check(&parent)?;
         sweep(&parent);
         let made = tempfile::Builder::new()
@@ -110,7 +106,9 @@ fn check(parent: &Path) -> Result<(), ScratchError> {
             fs::set_permissions(parent, fs::Permissions::from_mode((found.mode() & 0o7777) | STICKY))
                 .map_err(make)
         }
-        Trust::Never(problem) => Err(ScratchError::Untrusted { path: parent.to_owned(), problem }),
+        Trust::Never(problem) => {
+            Err(ScratchError::refused(parent, Refusal::Untrusted(parent.to_owned(), problem)))
+        }
     }
 }
 
@@ -145,7 +143,9 @@ fn abandoned(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::DirBuilder;
     use std::io::Write;
+    use std::os::unix::fs::{DirBuilderExt, symlink};
 
     use super::*;
     use crate::process::Survivors;
@@ -259,6 +259,47 @@ mod tests {
         assert!(text.contains("user 65534 owns it"), "{text}");
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
         assert_eq!(fs::metadata(parent.path()).unwrap().mode() & 0o7777, 0o777);
+    }
+
+    #[test]
+    fn slip_12_a_parent_that_somebody_else_can_replace_is_refused() {
+        let above = tempfile::tempdir().unwrap();
+        fs::set_permissions(above.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let parent = above.path().join("x");
+        for _ in 0..2 {
+            let error = Scratch::open(Some(&parent), false).unwrap_err();
+            assert!(
+                matches!(&error, ScratchError::Untrusted { path, .. } if path == above.path()),
+                "{error}"
+            );
+            // Also one that is there already.
+            let _ = DirBuilder::new().mode(0o700).create(&parent);
+        }
+        fs::set_permissions(above.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        Scratch::open(Some(&parent), false).unwrap();
+        let (link, elsewhere) = (above.path().join("link"), tempfile::tempdir().unwrap());
+        symlink(elsewhere.path(), &link).unwrap();
+        if give_away(&link) {
+            let error = Scratch::open(Some(&link), false).unwrap_err();
+            assert!(matches!(&error, ScratchError::Untrusted { path, .. } if *path == link), "{error}");
+        }
+    }
+
+    #[test]
+    fn slip_12_a_directory_that_somebody_else_made_again_is_not_used() {
+        let above = tempfile::tempdir().unwrap();
+        fs::set_permissions(above.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let parent = above.path().join("x");
+        let scratch = Scratch::open(Some(&parent), false).unwrap();
+        // As cleaners of /tmp do.
+        fs::remove_dir_all(&parent).unwrap();
+        drop(scratch.run(&LAYOUT, String::new).unwrap());
+        fs::remove_dir_all(&parent).unwrap();
+        DirBuilder::new().mode(0o777).create(&parent).unwrap();
+        if give_away(&parent) {
+            let error = scratch.run(&LAYOUT, String::new).unwrap_err();
+            assert!(matches!(&error, ScratchError::Untrusted { path, .. } if *path == parent), "{error}");
+        }
     }
 
     #[test]

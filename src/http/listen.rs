@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::debug;
 use super::debug_state::DebugState;
 use super::public;
 use crate::config::Settings;
+use crate::directory_trust::{self, Refusal};
 use crate::file_lock::FileLock;
 use crate::telemetry::Telemetry;
 
@@ -49,6 +50,9 @@ pub enum ListenError {
         /// The error of the system. It is no source: it stands in the text.
         problem: io::Error,
     },
+    /// Others could put a socket of theirs in its place.
+    #[error("{0}")]
+    Untrusted(String),
 }
 
 /// How long something that listens on the socket has to answer before it counts as living.
@@ -122,11 +126,13 @@ async fn lock(directory: &Path) -> Option<FileLock> {
 /// Creates the socket with mode 0600. One that a killed operator left is replaced; nothing else is.
 async fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
     let failed = |problem| ListenError::Socket { path: path.to_owned(), problem };
+    directory_trust::make_above(path).map_err(|refusal| match refusal {
+        Refusal::Io(problem) => failed(problem),
+        Refusal::NoDirectory(_) | Refusal::Untrusted(..) => {
+            ListenError::Untrusted(refusal.told(path, "the socket", "--debug-unix-socket"))
+        }
+    })?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(parent) = parent {
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        made.map_err(failed)?;
-    }
     let directory = parent.unwrap_or(Path::new("."));
     // Of two operators that start at once, one makes the socket, and the other finds that it lives. Otherwise both could
     // find a dead one, and the second would remove what the first has made.

@@ -22,6 +22,7 @@ use crate::app;
 use crate::config::{Environment, OptionSources, Settings, processors};
 use crate::dev;
 use crate::load::{LoadOptions, Loader};
+use crate::regular_file;
 
 /// The options of `test`.
 #[derive(Clone, Debug)]
@@ -100,8 +101,8 @@ pub fn run(tests: &Tests) -> anyhow::Result<Outcome> {
     }
     if let Some(path) = &tests.junit {
         let named = ended.iter().filter_map(|ended| Some((files.get(ended.file)?.path.as_path(), ended)));
-        std::fs::write(path, junit(named, &broken))
-            .with_context(|| format!("can't write {}", path.display()))?;
+        regular_file::write(path, &junit(named, &broken))
+            .with_context(|| format!("--junit: can't write {}", path.display()))?;
     }
     say(&paint.summary(ended.len(), failed.len()));
     Ok(match (broken.is_empty(), failed.is_empty()) {
