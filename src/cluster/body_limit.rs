@@ -12,11 +12,15 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{Either, Full};
 use hyper::body::Body;
+use kube::core::Status;
 use serde_json::json;
 use tower::{Layer, Service};
 
 /// How much an API server reads of a body, in bytes.
 const MOST: u64 = 3 << 20;
+
+/// The reason in the answer that says that it was made here.
+const MADE_HERE: &str = "BodyLimit";
 
 /// Answers requests whose body no API server takes.
 #[derive(Clone, Copy, Debug)]
@@ -65,12 +69,18 @@ fn too_large(size: u64) -> Response<Full<Bytes>> {
     let message = format!("Request entity too large: it has {size} bytes, and the limit is {MOST}");
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": "RequestEntityTooLarge", "code": 413,
+        "message": message, "reason": "RequestEntityTooLarge", "code": 413, "details": {"causes": [{"reason": MADE_HERE}]},
     });
     let mut answer = Response::new(Full::from(status.to_string()));
     *answer.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
+}
+
+/// Returns whether an answer was made here, so that its text quotes nothing.
+pub(crate) fn is_made_here(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == MADE_HERE)
 }
 
 #[cfg(test)]

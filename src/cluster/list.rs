@@ -213,7 +213,33 @@ fn null_as_empty<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, 
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+/// An object of which it is asked which one it is.
+#[derive(Deserialize)]
+struct Identified {
+    metadata: Identity,
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    #[serde(default)]
+    uid: String,
+}
+
 impl Requests {
+    /// Returns the `uid` of the object with this name behind `path`, if there is one. It is listed, not read.
+    pub(crate) async fn uid_of(&self, path: &str, name: &str) -> Result<Option<String>, RequestError> {
+        let named = Collection::new(path).with_fields(&format!("metadata.name={name}")).metadata_only();
+        let mut pages = named.pages(self, PATIENCE);
+        while let Some(page) = pages.next().await? {
+            if let Some(item) = page.first() {
+                let item: Identified = serde_json::from_slice(item)
+                    .map_err(|error| RequestError::new("GET", path, Cause::Unreadable(error.to_string())))?;
+                return Ok(Some(item.metadata.uid));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the metadata of all objects behind `path` that `selector` fits.
     pub(crate) async fn list_metadata(
         &self,

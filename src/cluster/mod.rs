@@ -13,6 +13,7 @@ pub(crate) mod request;
 mod request_metrics;
 pub(crate) mod watch;
 
+pub(crate) use body_limit::is_made_here;
 pub use client::{
     Access, ConnectError, connect, connect_in_process, failure, is_already_there, is_conflict, is_not_found,
     server_host,

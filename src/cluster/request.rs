@@ -271,7 +271,18 @@ impl Requests {
 
     /// Deletes an object and, in the background, what it owns; returns whether there was one.
     pub(crate) async fn delete(&self, path: &str) -> Result<bool, RequestError> {
-        self.delete_with(path, &json!({ "propagationPolicy": "Background" })).await
+        Ok(self.delete_any(path).await?.is_some())
+    }
+
+    /// Deletes an object like [`Self::delete`], and returns the `uid` of the one that it was; `None` if there was none.
+    pub(crate) async fn delete_any(&self, path: &str) -> Result<Option<String>, RequestError> {
+        let answer = self.delete_with(path, &json!({ "propagationPolicy": "Background" })).await?;
+        // While something holds it, the answer is the object. Otherwise it is a status that names it.
+        let uid = |answer: &Value| {
+            let uid = answer.pointer("/metadata/uid").or_else(|| answer.pointer("/details/uid"));
+            uid.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        Ok(answer.as_ref().map(uid))
     }
 
     /// Deletes an object like [`Self::delete`] if it is the one with this `uid`, and none that took its place;
@@ -279,15 +290,16 @@ impl Requests {
     pub(crate) async fn delete_this(&self, path: &str, uid: &str) -> Result<bool, RequestError> {
         let options = json!({ "propagationPolicy": "Background", "preconditions": { "uid": uid } });
         match self.delete_with(path, &options).await {
+            Ok(answer) => Ok(answer.is_some()),
             Err(error) if error.code() == 409 => Ok(false),
-            outcome => outcome,
+            Err(error) => Err(error),
         }
     }
 
-    async fn delete_with(&self, path: &str, options: &Value) -> Result<bool, RequestError> {
+    async fn delete_with(&self, path: &str, options: &Value) -> Result<Option<Value>, RequestError> {
         match self.send(Method::DELETE, path, Some("application/json"), bytes(options)).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.code() == 404 => Ok(false),
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.code() == 404 => Ok(None),
             Err(error) => Err(error),
         }
     }

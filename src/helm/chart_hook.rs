@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::cancellation::Cancellation;
 use super::error::ReleaseError;
-use super::object::{Object, of_hook};
+use super::object::{Object, of_hook, uid};
 use crate::cluster::request::{RequestError, Requests};
 use crate::cluster::watch::{Patience, Unfulfilled, wait_for};
 use crate::cluster::{Discovery, Resource};
@@ -261,8 +261,13 @@ impl ChartHooks<'_> {
         for (object, resource) in objects.iter().filter(|(object, _)| is_deletable(&object.kind)) {
             let namespace = Some(self.namespace_of(object));
             let path = resource.object_path(namespace, &object.name);
-            if self.requests.delete(&path).await? && self.requests.get(&path).await?.is_some() {
-                let gone = |found: Option<&Value>| found.is_none();
+            let Some(deleted) = self.requests.delete_any(&path).await? else { continue };
+            // What others make in its place meanwhile is not waited for.
+            let is_there = |found: Option<&Value>| {
+                found.is_some_and(|found| deleted.is_empty() || uid(found) == deleted)
+            };
+            if is_there(self.requests.get(&path).await?.as_ref()) {
+                let gone = |found: Option<&Value>| !is_there(found);
                 let waited = self.wait_for((&resource.path(namespace), &object.name), None, gone).await;
                 self.told(hook, waited)?;
             }
@@ -307,10 +312,6 @@ impl ChartHooks<'_> {
 /// Reports whether hooks delete objects of a kind. A CRD takes all its objects with it: Helm never deletes one.
 fn is_deletable(kind: &str) -> bool {
     kind != "CustomResourceDefinition"
-}
-
-fn uid(object: &Value) -> &str {
-    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn is_deletion(event: HookEvent) -> bool {

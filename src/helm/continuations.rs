@@ -12,6 +12,7 @@ use chart::record::{self, EncodeRecordError, Parts, Record, SplitRecord};
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
+use super::object::uid;
 use super::record_parts::{COMING, EncodedRecord, PARTS, stubs};
 use super::storage::Storage;
 use crate::cluster::list::Collection;
@@ -175,8 +176,7 @@ impl Storage {
         let change = json!({"metadata": {"labels": { PARTS: COMING }}});
         self.requests().edit(&path, PatchKind::Merge, &change).await?;
         let Some(head) = self.requests().get(&path).await? else { return Ok(()) };
-        let uid = head.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-        self.write_parts((release, version), split, uid).await
+        self.write_parts((release, version), split, uid(&head)).await
     }
 
     /// Deletes all parts of a revision.

@@ -15,6 +15,7 @@ use source::credentials::{Credentials, CredentialsError, Kind, MAX_TEXT, Referen
 
 use super::Helm;
 use super::error::ReleaseError;
+use super::object::uid;
 use super::render_environment::ClusterEnvironment;
 use super::render_thread::{self, RenderThreadError};
 use super::storage::OWNER;
@@ -182,8 +183,7 @@ impl Helm {
         let Some(secret) = self.requests.get(&path).await?.filter(|secret| self.owns(secret, release)) else {
             return Ok(());
         };
-        let uid = secret.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-        self.requests.delete_this(&path, uid).await.map(|_| ())
+        self.requests.delete_this(&path, uid(&secret)).await.map(|_| ())
     }
 
     /// Returns whether we made a Secret for the credentials of this release.

@@ -4,22 +4,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::hook::WatchEvent;
 use engine::{Drift, DriftSettings, Event, IgnoreRule, ModuleName, UnwatchedKind};
 use futures::future::BoxFuture;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::last_release::WORK;
 use super::look_schedule::{LookReason, LookSchedule};
 use super::object::Key;
 use super::tracked_objects::{SharedKinds, TrackedObjects};
-use super::writers::{ManagedFields, Writers};
+use super::watched_collection::{
+    ObjectName, WatchedCollection, Written, end_strays, name_of, uid_mark, unlabelled_path,
+};
+use super::writers::Writers;
 use crate::cluster::Crds;
 use crate::cluster::Resource;
-use crate::cluster::watch::Update;
+use crate::cluster::watch::{Update, WatchError};
+
+/// How long nobody looks at the objects of a release that somebody else is changing.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is known of the objects of all releases, and who wants to know of their drift.
 #[derive(Default)]
@@ -28,7 +35,7 @@ pub(super) struct DriftState {
     kinds: SharedKinds,
     /// Whether kinds are watched in the namespaces of objects, and never as a whole.
     pub(super) is_in_namespaces: bool,
-    /// By the path of the collection.
+    /// By the path of the collection; without labels, by [`unlabelled_path`].
     pub(super) watches: BTreeMap<String, WatchedCollection>,
     /// Keeps the CRDs watched, so that the kinds of the cluster are looked up again when one changes.
     pub(super) crds: Option<watch::Receiver<Crds>>,
@@ -36,24 +43,6 @@ pub(super) struct DriftState {
     pub(super) looks: LookSchedule,
     /// Whether somebody looks at them.
     pub(super) is_looking: bool,
-}
-
-/// The watch of one collection: a kind in all namespaces or, where that is forbidden, in one.
-pub(super) struct WatchedCollection {
-    task: AbortHandle,
-    resource: Resource,
-    /// The namespace, if it is about one.
-    namespace: Option<String>,
-    /// Whether this may not be watched as a whole: there is a collection for each namespace.
-    is_split: bool,
-    /// Whether its first list has come, or could not.
-    tried: bool,
-    /// Whether a list has come.
-    listed: bool,
-    /// Why it can't be watched.
-    broken: Option<String>,
-    /// Who has written each object that is there, and when.
-    objects: BTreeMap<ObjectName, Writers>,
 }
 
 /// What is watched for one release.
@@ -77,6 +66,14 @@ pub(super) struct TrackedRelease {
     changed: BTreeMap<Key, String>,
     /// The kinds that were reported as not watched.
     unwatched: Vec<UnwatchedKind>,
+    /// Since when nothing is told of it because somebody else is changing it, and until when nobody looks.
+    held: Option<Hold>,
+}
+
+/// A release that is left to somebody else for a while.
+struct Hold {
+    since: Instant,
+    until: Instant,
 }
 
 /// Where events go; ready when there is room for more.
@@ -93,6 +90,8 @@ pub(super) struct Doubt {
     /// What of it is left to others.
     pub(super) left: Vec<IgnoreRule>,
     generation: u64,
+    /// Why it is looked at.
+    reason: LookReason,
     /// Who has written it; `None` if no watch shows it.
     writers: Option<Writers>,
 }
@@ -101,6 +100,8 @@ pub(super) struct Doubt {
 pub(super) enum Finding {
     /// It is gone.
     Absent,
+    /// It is there, and the watch of its kind does not show it.
+    There,
     /// It is there.
     Compared {
         /// The first rendered field that others have changed, if there is one.
@@ -119,38 +120,40 @@ pub(super) struct ChangedField {
     pub(super) writer: Option<String>,
 }
 
-/// As much of an object as is read.
-#[derive(Deserialize)]
-pub(super) struct Written {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
-    namespace: Option<String>,
-    #[serde(default, rename = "managedFields")]
-    managed_fields: Vec<ManagedFields>,
-}
-
-/// Namespace and name.
-type ObjectName = (String, String);
-
-impl Written {
-    /// Returns its namespace and name.
-    pub(super) fn name(&self) -> ObjectName {
-        (self.metadata.namespace.clone().unwrap_or_default(), self.metadata.name.clone())
+impl Doubt {
+    /// Returns whether no watch shows the object, so that it is only looked whether it is there.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.writers.is_none()
     }
 
-    fn writers(&self) -> Writers {
-        Writers::of(&self.metadata.managed_fields)
+    /// Returns whether the object left what the watch shows.
+    pub(super) fn is_left(&self) -> bool {
+        matches!(self.reason, LookReason::Left(_))
+    }
+
+    /// Reports whether an object with this `uid` is the one that is looked for, and no other that was made in its place.
+    pub(super) fn is_of(&self, uid: &str) -> bool {
+        match self.reason {
+            LookReason::Left(Some(left)) => uid_mark(uid) == left,
+            LookReason::Left(None) | LookReason::Changed | LookReason::Unseen => true,
+        }
+    }
+}
+
+impl Finding {
+    /// Reports whether there is something to tell, as far as it was not told before.
+    pub(super) fn is_news(&self) -> bool {
+        match self {
+            Self::Absent | Self::Compared { changed: Some(_), .. } => true,
+            Self::There | Self::Compared { changed: None, .. } => false,
+        }
     }
 }
 
 impl DriftState {
-    /// Records what a reflector of the collection at `path` has seen, and returns what is to be reported of it.
-    pub(super) fn apply(&mut self, path: &str, update: Update<Written>, now: Instant) -> Vec<Report> {
-        let Some(watched) = self.watches.get_mut(path) else { return Vec::new() };
+    /// Records what a reflector of the collection at `path` has seen.
+    pub(super) fn apply(&mut self, path: &str, update: Update<Written>, now: Instant) {
+        let Some(watched) = self.watches.get_mut(path) else { return };
         let mut doubtful = Vec::new();
         match update {
             Update::Listed(objects) => {
@@ -161,33 +164,44 @@ impl DriftState {
                         Some(before) => writers.renew(&before),
                         None => writers.are_doubtful(),
                     };
-                    if is_doubtful {
+                    if is_doubtful && watched.follows(&name) {
                         doubtful.push(name.clone());
                     }
                     watched.objects.insert(name, writers);
                 }
                 watched.tried = true;
                 watched.listed = true;
+                self.end_strays_shown_at(path);
                 self.doubt(path, &doubtful, now);
-                return self.missing(path);
+                self.missing(path, now);
             }
             Update::Changed(WatchEvent::Added | WatchEvent::Modified, object) => {
                 let (name, mut writers) = (object.name(), object.writers());
-                let before = watched.objects.get(&name);
-                if before.is_some_and(|before| writers.renew(before)) {
+                let is_doubtful = match watched.objects.get(&name) {
+                    Some(before) => writers.renew(before),
+                    None => writers.are_doubtful(),
+                };
+                if is_doubtful && watched.follows(&name) {
                     doubtful.push(name.clone());
                 }
                 watched.objects.insert(name, writers);
+                self.end_strays_shown_at(path);
                 self.doubt(path, &doubtful, now);
             }
             Update::Changed(WatchEvent::Deleted, object) => {
                 watched.objects.remove(&object.name());
-                return self.gone(path, &object.name());
+                self.left(path, &object, now);
             }
-            Update::Failed(_) => watched.tried = true,
+            Update::Failed(error) => {
+                watched.tried = true;
+                // The objects of a kind go with it.
+                if matches!(error, WatchError::KindMissing) && !watched.objects.is_empty() {
+                    watched.objects.clear();
+                    self.missing(path, now);
+                }
+            }
             Update::Restored => {}
         }
-        Vec::new()
     }
 
     /// Adds a collection that is watched from now on.
@@ -198,17 +212,7 @@ impl DriftState {
         namespace: Option<String>,
         task: AbortHandle,
     ) {
-        let collection = WatchedCollection {
-            task,
-            resource,
-            namespace,
-            is_split: false,
-            tried: false,
-            listed: false,
-            broken: None,
-            objects: BTreeMap::new(),
-        };
-        self.watches.insert(path, collection);
+        self.watches.insert(path, WatchedCollection::new(task, resource, namespace));
     }
 
     /// Records that a collection may not be watched as a whole.
@@ -235,8 +239,20 @@ impl DriftState {
         Some((whole, None))
     }
 
+    /// Returns the path of the collection that shows an object, or that would if the object was there.
+    fn watched_path(&self, key: &Key, resource: &Resource) -> Option<String> {
+        let (path, _) = self.collection(key, resource)?;
+        let shows = |watched: &WatchedCollection| watched.objects.contains_key(&name_of(key));
+        if self.watches.get(&path).is_some_and(shows) {
+            return Some(path);
+        }
+        let unlabelled = unlabelled_path(resource, &key.namespace);
+        let is_followed = self.watches.get(&unlabelled).is_some_and(|watched| watched.is_of(key, resource));
+        Some(if is_followed { unlabelled } else { path })
+    }
+
     fn watched(&self, key: &Key, resource: &Resource) -> Option<&WatchedCollection> {
-        self.watches.get(&self.collection(key, resource)?.0)
+        self.watches.get(&self.watched_path(key, resource)?)
     }
 
     /// Records whether a collection is broken, and returns what is to be reported of it.
@@ -290,6 +306,7 @@ impl DriftState {
         tracked.lost = false;
         tracked.is_loss_told = false;
         tracked.generation += 1;
+        tracked.held = None;
         if is_written {
             // What others changed of a custom resource stays so, unless the chart changed it, too.
             for key in std::mem::take(&mut tracked.changed).into_keys() {
@@ -301,6 +318,7 @@ impl DriftState {
             let objects = &tracked.objects;
             tracked.changed.retain(|key, _| objects.get(key).is_some());
         }
+        self.end_untracked_strays();
         self.doubt_all(release, now);
     }
 
@@ -328,7 +346,8 @@ impl DriftState {
         let (key, resource) = tracked.objects.iter().find(|(key, _)| shown(key) == object)?;
         let left = tracked.settings.rules(&key.kind, &key.name).cloned().collect();
         let (release, generation) = (release.to_owned(), tracked.generation);
-        Some(Doubt { release, key: key.clone(), resource: resource.clone(), left, generation, writers: None })
+        let (key, resource, reason) = (key.clone(), resource.clone(), LookReason::Changed);
+        Some(Doubt { release, key, resource, left, generation, reason, writers: None })
     }
 
     /// Records that an object was put right: what is found from now on is new.
@@ -375,7 +394,7 @@ impl DriftState {
     pub(super) fn next_doubt(&mut self, now: Instant) -> Option<Doubt> {
         let (release, key, reason) = self.looks.take(now)?;
         let tracked = self.releases.get(&release).filter(|tracked| tracked.listener.is_some())?;
-        if tracked.paused {
+        if tracked.paused || tracked.held.as_ref().is_some_and(|held| now < held.until) {
             self.looks.add(&release, &key, reason, now);
             return None;
         }
@@ -383,18 +402,99 @@ impl DriftState {
         let writers = self.watched(&key, &resource)?.objects.get(&name_of(&key)).cloned();
         let is_due = match (&writers, reason) {
             (Some(writers), LookReason::Unseen) => writers.are_doubtful(),
-            (Some(_), LookReason::Changed) => true,
+            (Some(_), LookReason::Changed | LookReason::Left(_)) | (None, LookReason::Left(_)) => true,
             // Somebody has been told already that an object is gone.
-            (None, _) => !tracked.is_loss_told,
+            (None, LookReason::Changed | LookReason::Unseen) => !tracked.is_loss_told,
         };
         let left = tracked.settings.rules(&key.kind, &key.name).cloned().collect();
-        is_due.then_some(Doubt { generation: tracked.generation, release, key, resource, left, writers })
+        let generation = tracked.generation;
+        is_due.then_some(Doubt { release, key, resource, left, generation, reason, writers })
     }
 
     /// Records that a look has failed; it comes again.
     pub(super) fn look_again(&mut self, doubt: &Doubt, now: Instant) {
-        let reason = if doubt.writers.is_some() { LookReason::Changed } else { LookReason::Unseen };
+        let reason = match (&doubt.writers, doubt.reason) {
+            (Some(_), _) => LookReason::Changed,
+            // Which object it was that left says whether what is found is another one.
+            (None, left @ LookReason::Left(_)) => left,
+            (None, LookReason::Changed | LookReason::Unseen) => LookReason::Unseen,
+        };
         self.looks.add(&doubt.release, &doubt.key, reason, now);
+    }
+
+    /// Reports whether what was found of a release may be told later, if somebody else is changing it.
+    pub(super) fn may_wait(&self, release: &str, now: Instant) -> bool {
+        let tracked = self.releases.get(release);
+        let is_over = |held: &Hold| now.duration_since(held.since) >= WORK;
+        tracked.is_some_and(|tracked| !tracked.is_loss_told && !tracked.held.as_ref().is_some_and(is_over))
+    }
+
+    /// Records whether somebody else is changing the release of an object. Then the object is looked at again, and no other one of
+    /// that release before.
+    pub(super) fn hold(&mut self, doubt: &Doubt, is_changed_by_others: bool, now: Instant) {
+        let Some(tracked) = self.releases.get_mut(&doubt.release) else { return };
+        if is_changed_by_others {
+            let since = tracked.held.as_ref().map_or(now, |held| held.since);
+            tracked.held = Some(Hold { since, until: now + LOOK_AGAIN });
+            self.looks.add(&doubt.release, &doubt.key, doubt.reason, now);
+        } else {
+            tracked.held = None;
+        }
+    }
+
+    /// Has an object that is there, and that the watch of its kind does not show, followed without labels. `watch` begins to
+    /// watch a collection, given by what it is known and its path.
+    pub(super) fn stray(
+        &mut self,
+        doubt: &Doubt,
+        now: Instant,
+        watch: impl FnOnce(&str, &str) -> AbortHandle,
+    ) {
+        let Doubt { release, key, resource, generation, .. } = doubt;
+        let Some(tracked) = self.releases.get(release) else { return };
+        if tracked.paused || tracked.generation != *generation {
+            return self.look_again(doubt, now);
+        }
+        let name = name_of(key);
+        if self.watched(key, resource).is_none_or(|watched| watched.objects.contains_key(&name)) {
+            return;
+        }
+        let path = unlabelled_path(resource, &key.namespace);
+        if !self.watches.contains_key(&path) {
+            let namespace = resource.namespaced.then(|| key.namespace.clone());
+            let task = watch(&path, &resource.path(namespace.as_deref()));
+            self.watch(path.clone(), resource.clone(), namespace, task);
+        }
+        let Some(known) = self.watches.get_mut(&path) else { return };
+        known.strays.get_or_insert_default().insert(name);
+        // A label that it lacks was rendered.
+        self.looks.add(release, key, LookReason::Changed, now);
+    }
+
+    /// Follows objects no longer without labels that the watch at `path` shows again.
+    fn end_strays_shown_at(&mut self, path: &str) {
+        if self.watches.values().all(|watched| watched.strays.is_none()) {
+            return;
+        }
+        let Some(shown) = self.watches.remove(path) else { return };
+        if shown.strays.is_none() {
+            let is_shown = |resource: &Resource, name: &ObjectName| {
+                shown.is_of_kind(resource) && shown.objects.contains_key(name)
+            };
+            end_strays(&mut self.watches, is_shown);
+        }
+        self.watches.insert(path.to_owned(), shown);
+    }
+
+    /// Follows objects no longer without labels that are of no release any more.
+    fn end_untracked_strays(&mut self) {
+        let objects = || self.releases.values().flat_map(|tracked| &tracked.objects);
+        end_strays(&mut self.watches, |resource, name| {
+            let is_it = |(key, kind): (&Key, &Resource)| {
+                (&kind.group, &kind.kind) == (&resource.group, &resource.kind) && name_of(key) == *name
+            };
+            !objects().any(is_it)
+        });
     }
 
     /// Records what a look has shown, and returns what is to be reported of it.
@@ -406,10 +506,15 @@ impl DriftState {
             return None;
         }
         let object = shown(&doubt.key);
+        let is_left = doubt.is_left();
         let (drift, harmless) = match finding {
             // The watch tells it of those that it has shown.
-            Finding::Absent if doubt.writers.is_some() || tracked.is_loss_told => (None, Vec::new()),
+            Finding::Absent if doubt.writers.is_some() || (tracked.is_loss_told && !is_left) => {
+                (None, Vec::new())
+            }
+            Finding::There => (None, Vec::new()),
             Finding::Absent => {
+                self.looks.forget_object(&doubt.release, &doubt.key);
                 tracked.lost = true;
                 tracked.is_loss_told = true;
                 tracked.changed.remove(&doubt.key);
@@ -428,7 +533,7 @@ impl DriftState {
             let (module, sink) = tracked.listener.as_ref()?;
             Some((Arc::clone(sink), Event::ReleaseDrifted { module: module.clone(), drift }))
         });
-        let path = self.collection(&doubt.key, &doubt.resource).map(|(path, _)| path);
+        let path = self.watched_path(&doubt.key, &doubt.resource);
         if let Some(looked) = &doubt.writers
             && let Some(watched) = path.and_then(|path| self.watches.get_mut(&path))
             && let Some(writers) = watched.objects.get_mut(&name_of(&doubt.key))
@@ -438,17 +543,11 @@ impl DriftState {
         report
     }
 
-    /// Reports whether all objects of a release are there as far as they are watched, and remembers it.
-    pub(super) fn has_all(&mut self, release: &str) -> bool {
-        let is_there = |(key, resource): (&Key, &Resource)| {
-            let watched = self.watched(key, resource).filter(|watched| watched.listed);
-            watched.is_none_or(|watched| watched.objects.contains_key(&name_of(key)))
-        };
-        let has_all = self.releases.get(release).is_none_or(|tracked| tracked.objects.iter().all(is_there));
+    /// Records that an object of a release is gone.
+    pub(super) fn set_lost(&mut self, release: &str) {
         if let Some(tracked) = self.releases.get_mut(release) {
-            tracked.lost = !has_all;
+            tracked.lost = true;
         }
-        has_all
     }
 
     /// Reports whether no object of a release is known to be gone.
@@ -456,13 +555,20 @@ impl DriftState {
         self.releases.get(release).is_none_or(|tracked| !tracked.lost)
     }
 
-    /// Returns the objects of a release that no watch shows.
-    pub(super) fn unseen(&self, release: &str) -> Vec<(Key, Resource)> {
-        let tracked = self.releases.get(release).into_iter().flat_map(|tracked| &tracked.objects);
-        let unseen = tracked.filter(|(key, resource)| {
-            let watched = self.watched(key, resource);
-            watched.is_some_and(|watched| watched.tried && !watched.listed || watched.broken.is_some())
-        });
+    /// Returns the objects of a release of which no watch says whether they are there: none shows their kind, or they left what
+    /// it shows. With `asks_lacking`, or if nobody is told of them, also those that it does not show, though it may be late.
+    pub(super) fn unseen(&self, release: &str, asks_lacking: bool) -> Vec<(Key, Resource)> {
+        let Some(tracked) = self.releases.get(release) else { return Vec::new() };
+        let asks_lacking = asks_lacking || tracked.listener.is_none();
+        let is_unseen = |(key, resource): &(&Key, &Resource)| {
+            let Some(watched) = self.watched(key, resource) else { return false };
+            let is_lacking = || watched.listed && !watched.objects.contains_key(&name_of(key));
+            (watched.tried && !watched.listed)
+                || watched.broken.is_some()
+                || (asks_lacking && is_lacking())
+                || self.looks.has_left(release, key)
+        };
+        let unseen = tracked.objects.iter().filter(is_unseen);
         unseen.map(|(key, resource)| (key.clone(), resource.clone())).collect()
     }
 
@@ -479,60 +585,51 @@ impl DriftState {
         let mut used: BTreeSet<String> = objects().map(|(_, resource)| resource.path(None)).collect();
         used.extend(objects().filter_map(|(key, resource)| Some(self.collection(key, resource)?.0)));
         self.watches.retain(|path, watched| {
-            let keep = used.contains(path);
+            let keep = watched.strays.is_some() || used.contains(path);
             if !keep {
-                watched.task.abort();
+                watched.end();
             }
             keep
         });
+        self.end_untracked_strays();
     }
 
-    /// Returns reports of all tracked objects that a list lacks.
-    fn missing(&mut self, path: &str) -> Vec<Report> {
-        let Some(watched) = self.watches.remove(path) else { return Vec::new() };
-        let is_missing = |key: &Key, resource: &Resource| {
-            watched.is_of(key, resource) && !watched.objects.contains_key(&name_of(key))
+    /// Has all tracked objects looked for that a list lacks, but for those that are followed without labels.
+    fn missing(&mut self, path: &str, now: Instant) {
+        let Some(watched) = self.watches.get(path) else { return };
+        let is_followed = |key: &Key, resource: &Resource| {
+            let unlabelled = self.watches.get(&unlabelled_path(resource, &key.namespace));
+            watched.strays.is_none() && unlabelled.is_some_and(|watched| watched.is_of(key, resource))
         };
-        let reports = self.report_absent(is_missing);
-        self.watches.insert(path.to_owned(), watched);
-        reports
-    }
-
-    fn gone(&mut self, path: &str, name: &ObjectName) -> Vec<Report> {
-        let Some(watched) = self.watches.remove(path) else { return Vec::new() };
-        let reports =
-            self.report_absent(|key, resource| watched.is_of(key, resource) && name_of(key) == *name);
-        self.watches.insert(path.to_owned(), watched);
-        reports
-    }
-
-    fn report_absent(&mut self, is_absent: impl Fn(&Key, &Resource) -> bool) -> Vec<Report> {
-        let mut reports = Vec::new();
-        for tracked in self.releases.values_mut().filter(|tracked| !tracked.paused) {
-            for (key, _) in tracked.objects.iter().filter(|(key, resource)| is_absent(key, resource)) {
-                tracked.lost = true;
-                tracked.changed.remove(key);
-                if let Some((module, sink)) = &tracked.listener {
-                    tracked.is_loss_told = true;
-                    let drift = Drift::Absent(shown(key));
-                    reports.push((Arc::clone(sink), Event::ReleaseDrifted { module: module.clone(), drift }));
+        for (release, tracked) in self.releases.iter().filter(|(_, tracked)| tracked.is_told_of()) {
+            for (key, resource) in &tracked.objects {
+                let is_missing = watched.is_of(key, resource) && !watched.objects.contains_key(&name_of(key));
+                if is_missing && !is_followed(key, resource) {
+                    self.looks.add(release, key, LookReason::Left(None), now);
                 }
             }
         }
-        reports
+    }
+
+    /// Has an object looked for that left what the watch at `path` shows: it was deleted, or has lost a label.
+    fn left(&mut self, path: &str, object: &Written, now: Instant) {
+        let Some(watched) = self.watches.get(path) else { return };
+        let (name, reason) = (object.name(), LookReason::Left(Some(object.uid())));
+        for (release, tracked) in self.releases.iter().filter(|(_, tracked)| tracked.is_told_of()) {
+            for (key, resource) in &tracked.objects {
+                if name_of(key) == name && watched.is_of(key, resource) {
+                    self.looks.add(release, key, reason, now);
+                }
+            }
+        }
     }
 }
 
-impl WatchedCollection {
-    /// Reports whether an object is one of this collection.
-    fn is_of(&self, key: &Key, resource: &Resource) -> bool {
-        (&self.resource.group, &self.resource.kind) == (&resource.group, &resource.kind)
-            && self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
+impl TrackedRelease {
+    /// Reports whether what happens to its objects is told.
+    fn is_told_of(&self) -> bool {
+        self.listener.is_some() && !self.paused
     }
-}
-
-fn name_of(key: &Key) -> ObjectName {
-    (key.namespace.clone(), key.name.clone())
 }
 
 /// Returns how an object is called in reports.

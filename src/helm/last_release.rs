@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use chart::record::Status;
 
 use super::marks::OriginLabels;
 use super::storage::{CHECKSUM, StoredRevision};
+
+/// How long a release is left alone while somebody else seems to change it.
+pub(super) const WORK: Duration = Duration::from_secs(30);
 
 /// The state that the last run left a release in.
 #[derive(Clone, Debug, PartialEq, Eq)]

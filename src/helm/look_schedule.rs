@@ -21,6 +21,9 @@ pub(super) enum LookReason {
     Changed,
     /// The watch of its kind does not show it: the watch may be late, or somebody deleted the object while we wrote others.
     Unseen,
+    /// It left what the watch of its kind shows: somebody deleted it, or took a label off. The mark of its `uid`, if the watch
+    /// said it.
+    Left(Option<u64>),
 }
 
 /// The looks that are due, and when each object was looked at last: one that others change again and again is looked at
@@ -37,12 +40,18 @@ struct Look {
 }
 
 impl LookSchedule {
-    /// Has an object of a release looked at soon.
+    /// Has an object of a release looked at soon. One that left what the watch shows is looked for at once.
     pub(super) fn add(&mut self, release: &str, key: &Key, reason: LookReason, now: Instant) {
         let new = || Look { due: None, reason, last: None, pause: FIRST };
         let look = self.0.entry((release.to_owned(), key.clone())).or_insert_with(new);
+        if let LookReason::Left(_) = reason {
+            let again = look.last.filter(|_| matches!(look.reason, LookReason::Left(_)));
+            look.due = Some(again.map_or(now, |last| now.max(last + FIRST)));
+            look.reason = reason;
+            return;
+        }
         if look.due.is_some() {
-            if reason == LookReason::Changed {
+            if (reason, look.reason) == (LookReason::Changed, LookReason::Unseen) {
                 look.reason = reason;
             }
             return;
@@ -72,6 +81,17 @@ impl LookSchedule {
         look.last = Some(now);
         let (release, key) = name.clone();
         Some((release, key, look.reason))
+    }
+
+    /// Reports whether an object is to be looked for that left what the watch shows.
+    pub(super) fn has_left(&self, release: &str, key: &Key) -> bool {
+        let is_it = |look: &Look| look.due.is_some() && matches!(look.reason, LookReason::Left(_));
+        !self.0.is_empty() && self.0.get(&(release.to_owned(), key.clone())).is_some_and(is_it)
+    }
+
+    /// Forgets when an object was looked at: it is gone.
+    pub(super) fn forget_object(&mut self, release: &str, key: &Key) {
+        self.0.remove(&(release.to_owned(), key.clone()));
     }
 
     /// Forgets the objects of a release.
@@ -123,6 +143,27 @@ mod tests {
             let (.., reason) = schedule.take(start + FIRST).unwrap();
             assert_eq!(reason, LookReason::Changed);
         }
+    }
+
+    #[test]
+    fn what_left_the_watch_is_looked_for_at_once_and_no_more_than_once_a_second() {
+        let start = Instant::now();
+        let mut schedule = LookSchedule::default();
+        schedule.add("web", &key(), LookReason::Changed, start);
+        let left = LookReason::Left(None);
+        for (seconds, expected) in [(0, 0), (1, 1_100), (2, 2_200), (60, 60_000)] {
+            let now = start + Duration::from_secs(seconds);
+            schedule.add("web", &key(), left, now);
+            assert!(schedule.has_left("web", &key()));
+            let due = schedule.next().unwrap();
+            assert_eq!(due, start + Duration::from_millis(expected));
+            assert_eq!(schedule.take(due).unwrap().2, left);
+            assert!(!schedule.has_left("web", &key()));
+        }
+        // One that was gone and is back may go again at once.
+        schedule.forget_object("web", &key());
+        schedule.add("web", &key(), left, start + Duration::from_mins(1));
+        assert_eq!(schedule.next(), Some(start + Duration::from_mins(1)));
     }
 
     #[test]

@@ -58,6 +58,7 @@ mod tracked_objects;
 mod uninstall;
 mod upgrade;
 mod upgrade_plan;
+mod watched_collection;
 mod writers;
 
 use std::collections::BTreeMap;

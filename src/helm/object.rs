@@ -126,6 +126,11 @@ impl Object {
     }
 }
 
+/// Returns the `uid` of an object that was read; an empty text if it has none.
+pub(super) fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
+}
+
 /// Reports whether an annotation keeps `object`.
 pub(super) fn is_kept(object: &Value) -> bool {
     object

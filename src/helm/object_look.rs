@@ -12,7 +12,7 @@ use super::error::ReleaseError;
 use super::last_release::LastReleases;
 use super::left_alone;
 use super::merge::Merge;
-use super::object::{self, Key};
+use super::object::{self, Key, uid};
 use super::object_diff::{self, Step};
 use super::server_side;
 use super::storage::Storage;
@@ -86,6 +86,32 @@ impl ObjectLook {
             }
         }
         all
+    }
+
+    /// Returns whether an object is there that the watch of its kind does not show.
+    ///
+    /// The watch shows what has a label, so it is no evidence: where the object may not be read it is listed by its name, as whoever
+    /// may watch it may.
+    pub(super) async fn presence(&self, doubt: &Doubt) -> Result<Finding, ReleaseError> {
+        let path = path(&(doubt.key.clone(), doubt.resource.clone()));
+        let uid = match self.requests.get(&path).await {
+            Ok(Some(object)) => Some(uid(&object).to_owned()),
+            Ok(None) => None,
+            Err(error) if matches!(error.code(), 403 | 405) => {
+                let collection = doubt.resource.path(Some(&doubt.key.namespace));
+                self.requests.uid_of(&collection, &doubt.key.name).await?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let is_there = uid.is_some_and(|uid| doubt.is_of(&uid));
+        Ok(if is_there { Finding::There } else { Finding::Absent })
+    }
+
+    /// Reports whether somebody else seems to be changing a release, as its records say.
+    pub(super) async fn is_changed_by_others(&self, release: &str) -> Result<bool, ReleaseError> {
+        let Some(last) = self.last_releases.get(release) else { return Ok(false) };
+        let history = self.storage.history(release).await?;
+        Ok(last.deviation(&history, |stored| self.storage.is_ours(stored)).is_some_and(|found| found.passes))
     }
 
     /// Returns whether an object is there, and how it differs from what was rendered, if that is known.

@@ -3,8 +3,10 @@
 //! There is one watch for each kind that any release owns, for the labels that all
 //! objects of modules carry; it is shared by all releases. Where the operator may not
 //! watch a kind in the whole cluster, there is one for each namespace of such objects.
-//! An object that others may have changed is read, and compared with what was rendered. So
-//! is one that no watch shows after an upgrade.
+//! An object that others may have changed is read, and compared with what was rendered. One
+//! that a watch shows no more is asked for by its name: if it has lost a label only, its
+//! kind is watched without labels in its namespace, until the labels are back. While somebody
+//! else changes a release, nothing is told of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,13 +15,16 @@ use std::time::Duration;
 
 use engine::{DriftSettings, ModuleName};
 use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::awaited_releases::{AwaitedReleases, ReadinessLook};
-use super::drift::{DriftState, EventSink, Report, TrackedRelease, Written, shown};
+use super::drift::{Doubt, DriftState, EventSink, Finding, LOOK_AGAIN, Report, TrackedRelease, shown};
 use super::error::ReleaseError;
+use super::last_release::WORK;
 use super::object::Key;
 use super::object_look::ObjectLook;
+use super::watched_collection::Written;
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;
 use crate::cluster::watch::{Reflector, Update, WatchError};
@@ -93,7 +98,7 @@ impl ObjectWatch {
 
     /// Reports whether no object of a release is known to be gone. Those that no watch shows are asked for.
     pub(super) async fn is_intact(&self, release: &str) -> bool {
-        let (is_intact, unseen) = self.lock(|state| (state.is_intact(release), state.unseen(release)));
+        let (is_intact, unseen) = self.lock(|state| (state.is_intact(release), state.unseen(release, false)));
         is_intact && self.look.are_there(&unseen).await
     }
 
@@ -115,7 +120,7 @@ impl ObjectWatch {
 
     /// Records which objects a release should have, and returns whether all are there.
     ///
-    /// What can't be listed is asked for by name, and what can't be read counts as there.
+    /// What can't be listed, or is not in the list, is asked for by name, and what can't be read counts as there.
     pub(super) async fn is_complete(&self, release: &str, objects: Vec<(Key, Resource)>) -> bool {
         let objects = named(objects);
         let first_lists = async {
@@ -134,7 +139,12 @@ impl ObjectWatch {
         // An API server that does not answer here is reported by the tasks that it stops.
         let _ = tokio::time::timeout(FIRST_LIST, first_lists).await;
         self.track(release, objects, false);
-        self.lock(|state| state.has_all(release)) && self.is_intact(release).await
+        let unseen = self.lock(|state| state.unseen(release, true));
+        let is_complete = self.look.are_there(&unseen).await;
+        if !is_complete {
+            self.lock(|state| state.set_lost(release));
+        }
+        is_complete
     }
 
     /// Reports what drifts from now on, but for fields that `settings` leave to others.
@@ -148,12 +158,16 @@ impl ObjectWatch {
     }
 
     /// Writes the rendered fields of an object of a release back, but for those that are left to others. An object that is gone
-    /// or that is no more of the release stays as it is.
+    /// or that is no more of the release stays as it is. While somebody else changes the release, that is waited for.
     ///
     /// # Errors
     ///
     /// It can't be read or written, or was changed by somebody else at the same moment.
     pub(super) async fn mend(&self, release: &str, object: &str) -> Result<(), ReleaseError> {
+        let waits_until = Instant::now() + WORK;
+        while self.look.is_changed_by_others(release).await? && Instant::now() < waits_until {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
         let Some(doubt) = self.lock(|state| state.to_mend(release, object)) else { return Ok(()) };
         self.look.mend(&doubt).await?;
         self.lock(|state| state.mended(&doubt));
@@ -230,13 +244,9 @@ impl ObjectWatch {
         for (key, resource) in objects {
             let Some((path, namespace)) = state.collection(key, resource) else { continue };
             if !state.watches.contains_key(&path) {
-                let (this, at, of) = (self.clone(), path.clone(), resource.clone());
+                let collection = Collection::new(&path).with_labels(&self.selector);
                 let is_whole = namespace.is_none();
-                let follow = async move {
-                    lasting("a watch for drift", || this.clone().follow(at.clone(), of.clone(), is_whole))
-                        .await;
-                };
-                let task = tokio::spawn(follow).abort_handle();
+                let task = self.begin(Followed::new(&path, collection, resource, is_whole));
                 state.watch(path.clone(), resource.clone(), namespace, task);
             }
             paths.insert(path);
@@ -244,10 +254,18 @@ impl ObjectWatch {
         paths
     }
 
+    /// Follows one collection in a task of its own.
+    fn begin(&self, followed: Followed) -> AbortHandle {
+        let this = self.clone();
+        let follow = async move {
+            lasting("a watch for drift", || this.clone().follow(followed.clone())).await;
+        };
+        tokio::spawn(follow).abort_handle()
+    }
+
     /// Follows one collection for ever. One of all namespaces ends when that is forbidden: its namespaces are followed
     /// instead.
-    async fn follow(self, path: String, resource: Resource, is_whole: bool) {
-        let collection = Collection::new(&path).with_labels(&self.selector).metadata_only();
+    async fn follow(self, Followed { path, collection, resource, is_whole }: Followed) {
         let mut reflector = Reflector::new(self.requests.clone(), collection);
         // Not each failure of the reflector breaks this watch, so that it does not report by itself.
         let mut report =
@@ -286,11 +304,8 @@ impl ObjectWatch {
                 Update::Failed(_) | Update::Restored => {}
             }
             let reports = self.lock(|state| {
-                let mut reports = state.apply(&path, update, Instant::now());
-                if let Some(broken) = broken {
-                    reports.extend(state.set_broken(&path, broken));
-                }
-                reports
+                state.apply(&path, update, Instant::now());
+                broken.map_or_else(Vec::new, |broken| state.set_broken(&path, broken))
             });
             if is_tried {
                 self.lists.send_replace(());
@@ -343,19 +358,58 @@ impl ObjectWatch {
                 () = self.looks.notified() => continue,
             }
             let Some(doubt) = self.lock(|state| state.next_doubt(Instant::now())) else { continue };
-            match self.look.at(&doubt).await {
-                Ok(Some(finding)) => {
-                    let report = self.lock(|state| state.looked(&doubt, finding, Instant::now()));
-                    send(report.into_iter().collect()).await;
-                }
-                // Nobody knows what was rendered.
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::debug!(release = doubt.release, "an object can't be compared: {error}");
-                    self.lock(|state| state.look_again(&doubt, Instant::now()));
-                }
+            if let Err(error) = self.look_at(&doubt).await {
+                tracing::debug!(release = doubt.release, "an object can't be compared: {error}");
+                self.lock(|state| state.look_again(&doubt, Instant::now()));
             }
         }
+    }
+
+    /// Looks at one object, and tells what is new.
+    async fn look_at(&self, doubt: &Doubt) -> Result<(), ReleaseError> {
+        let found = if doubt.is_unseen() {
+            Some(self.look.presence(doubt).await?)
+        } else {
+            self.look.at(doubt).await?
+        };
+        // Otherwise nobody knows what was rendered.
+        let Some(finding) = found else { return Ok(()) };
+        if finding.is_news() && self.lock(|state| state.may_wait(&doubt.release, Instant::now())) {
+            let is_changed_by_others = self.look.is_changed_by_others(&doubt.release).await?;
+            self.lock(|state| state.hold(doubt, is_changed_by_others, Instant::now()));
+            if is_changed_by_others {
+                return Ok(());
+            }
+        }
+        if let Finding::There = finding {
+            self.lock(|state| {
+                state.stray(doubt, Instant::now(), |path, at| {
+                    self.begin(Followed::new(path, Collection::new(at), &doubt.resource, false))
+                });
+            });
+            return Ok(());
+        }
+        let report = self.lock(|state| state.looked(doubt, finding, Instant::now()));
+        send(report.into_iter().collect()).await;
+        Ok(())
+    }
+}
+
+/// A collection that is to be followed.
+#[derive(Clone)]
+struct Followed {
+    /// By what it is known.
+    path: String,
+    collection: Collection,
+    resource: Resource,
+    /// Whether it is about all namespaces.
+    is_whole: bool,
+}
+
+impl Followed {
+    fn new(path: &str, collection: Collection, resource: &Resource, is_whole: bool) -> Self {
+        let (path, collection) = (path.to_owned(), collection.metadata_only());
+        Self { path, collection, resource: resource.clone(), is_whole }
     }
 }
 

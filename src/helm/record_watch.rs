@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 use super::continuations::parse_part_name;
 use super::error::ReleaseError;
 use super::first_list::FirstList;
-use super::last_release::{Deviation, LastRelease, LastReleases};
+use super::last_release::{Deviation, LastRelease, LastReleases, WORK};
 use super::object_watch::ObjectWatch;
 use super::storage::{self, Storage, StoredRevision};
 use crate::cluster::list::MetadataOnly;
@@ -27,9 +27,6 @@ use crate::lasting_task::lasting;
 
 /// How long after a change the records are read: who writes one, often writes another.
 const QUIET: Duration = Duration::from_millis(300);
-
-/// How long a release is left alone while somebody else seems to change it.
-const WORK: Duration = Duration::from_secs(30);
 
 /// How often it is checked whether somebody else has finished.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

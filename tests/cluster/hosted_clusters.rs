@@ -421,15 +421,16 @@ async fn c03_c04_c16_what_is_off_or_down_is_waited_for_and_said() {
     world.ended(operator).await;
 }
 
-/// Waits until a module is off.
+/// Waits until a module is off and its removal has ended: its hooks look after their objects until then.
 async fn until_off(port: u16, module: &str) {
     let begun = std::time::Instant::now();
     loop {
         let status = page(port, "/status?format=json").await;
         let body = status.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
-        let is_on = |module_view: &Value| module_view["name"] == module && module_view["enabled"] == true;
+        let is_off =
+            |module_view: &Value| module_view["name"] == module && module_view["phase"] == "disabled";
         let parsed: Value = serde_json::from_str(body).unwrap_or_default();
-        if parsed["modules"].as_array().is_some_and(|all| !all.iter().any(is_on)) {
+        if parsed["modules"].as_array().is_some_and(|all| all.iter().any(is_off)) {
             return;
         }
         assert!(begun.elapsed() < DEADLINE, "{body}");

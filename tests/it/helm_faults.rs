@@ -12,6 +12,7 @@ use engine::{ApplyMode, Drift, Event, ModuleName, ReleaseAction, ReleaseName};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::support::pause::pause;
 use crate::support::release::{
@@ -714,21 +715,37 @@ async fn f_a9_what_an_upgrade_changes_is_told_by_object_and_path_and_never_by_va
     }
 }
 
-#[tokio::test]
-async fn f_a13_a_definition_that_goes_and_comes_back_brings_its_objects_back() {
+/// Returns a release of a custom resource whose definition was deleted while it was watched, and what is told of it.
+async fn without_its_definition() -> (ReleaseFixture, Helm, UnboundedReceiver<Event>) {
     let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
     let world = ReleaseFixture::new(&[("crds/widgets.yaml", CRD), ("templates/w.yaml", widget)]);
     let helm = world.helm();
     helm.ensure_crds(&world.module()).await.unwrap();
     world.upgraded(&helm).await;
     world.requests();
-    let mut events = watched(&helm);
+    let events = watched(&helm);
     until_watched(&world, 1).await;
     world.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test").await;
-    helm.ensure_crds(&world.module()).await.unwrap();
+    (world, helm, events)
+}
+
+async fn is_told_as_gone(mut events: UnboundedReceiver<Event>) {
     let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap();
     let drift = Drift::Absent(format!("{NAMESPACE}/Widget/w"));
     assert_eq!(event, Some(Event::ReleaseDrifted { module: ModuleName::from("web"), drift }));
+}
+
+#[tokio::test]
+async fn f_a13_a_definition_that_goes_and_stays_away_is_told_by_its_objects() {
+    let (_world, _helm, events) = without_its_definition().await;
+    is_told_as_gone(events).await;
+}
+
+#[tokio::test]
+async fn f_a13_a_definition_that_goes_and_comes_back_brings_its_objects_back() {
+    let (world, helm, events) = without_its_definition().await;
+    helm.ensure_crds(&world.module()).await.unwrap();
+    is_told_as_gone(events).await;
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
     let path = format!("/apis/example.test/v1/namespaces/{NAMESPACE}/widgets/w");
     assert_eq!(world.get(&path).await.unwrap()["spec"]["size"], 1);

@@ -99,6 +99,31 @@ async fn slip_22_of_a_hook_whose_object_was_replaced_meanwhile_the_new_one_stays
 }
 
 #[tokio::test(start_paused = true)]
+async fn slip_22_what_others_make_in_the_place_of_a_deleted_object_is_not_waited_for() {
+    let hook = job("prepare", 1, "before-hook-creation");
+    let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/hook.yaml", &hook)]);
+    let jobs = format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs");
+    let other = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "prepare"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}},
+    });
+    world.post(&jobs, &other).await;
+    let looks = FaultPlan::on(Method::GET, &format!("{jobs}/prepare"));
+    world.server.faults().add(looks.delay(Duration::from_secs(20)));
+    let replaced = async {
+        while world.server.faults().hits() < 1 {
+            pause().await;
+        }
+        world.post(&jobs, &other).await
+    };
+    let helm = world.helm();
+    let (outcome, theirs) = tokio::join!(world.upgrade(&helm, json!({"k": "one"})), replaced);
+    says(&outcome.unwrap_err(), &["pre-install hook Job prepare failed", "already exists"]);
+    let found = world.get(&format!("{jobs}/prepare")).await.unwrap();
+    assert_eq!(found["metadata"]["uid"], theirs["metadata"]["uid"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hook_whose_object_somebody_deletes_has_failed_and_is_run_again() {
     let hook = job("prepare", 1, "before-hook-creation");
     let world = ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/hook.yaml", &hook)]);

@@ -74,6 +74,7 @@ mod helm_peers;
 mod helm_readiness;
 mod helm_records;
 mod helm_server_side;
+mod helm_unlabelled;
 mod high_availability;
 mod hooks;
 mod in_process;

@@ -24,7 +24,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// What scenarios make, all of which is deleted before each.
-const NAMESPACES: [&str; 7] = ["ops", "shop", "red", "blue", "a", "b", "helm"];
+const NAMESPACES: [&str; 8] = ["ops", "shop", "late", "red", "blue", "a", "b", "helm"];
 
 /// Kinds of theirs, beside those of the operator.
 const KIND: &str = "tabs.example.com";
