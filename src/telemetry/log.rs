@@ -43,6 +43,9 @@ const MASSES: usize = 64 * 1024;
 /// Where the library says that a request failed, without which one.
 const REQUESTS: &str = "kube_client::client::builder";
 
+/// Where it quotes answers that it can't read, as those that were cut off: a Secret may be among them.
+const ANSWERS: &str = "kube_client::client";
+
 /// The name of the field whose JSON object is merged into the line.
 pub const MERGED: &str = "merged";
 
@@ -206,7 +209,7 @@ impl<S: Subscriber> Layer<S> for Lines {
         let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";
         // Who made a request says what became of it, and for what it was.
         let is_told = metadata.target() == REQUESTS;
-        rank <= least && (ours || (rank <= 2 && !is_told) || least >= 5)
+        rank <= least && metadata.target() != ANSWERS && (ours || (rank <= 2 && !is_told) || least >= 5)
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -443,6 +446,7 @@ mod tests {
         let (log, captured) = capture();
         tracing::dispatcher::with_default(&Dispatch::new(log), || {
             tracing::error!(target: REQUESTS, "failed with status 500 Internal Server Error");
+            tracing::warn!(target: ANSWERS, "{{\"data\": {{\"password\": \"UHIw, EOF while parsing");
             tracing::warn!(target: "kube_client::client::auth", "said by a library");
         });
         assert_eq!(captured.lines(), ["WARN  said by a library"]);

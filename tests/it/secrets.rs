@@ -18,8 +18,8 @@ use crate::support::pause::pause;
 use crate::support::repository::{Reply, digest};
 use crate::support::server::{get, ok};
 
-/// How many values each module has.
-const VALUES: usize = 16;
+/// How many values each module has. The last one may be in the name of a metric.
+const VALUES: usize = 17;
 
 /// What the port answers.
 const ROUTES: [&str; 16] = [
@@ -43,12 +43,25 @@ const ROUTES: [&str; 16] = [
 
 /// Modules, each of which fails in its own way with the first values. What a module prints are the values that it was
 /// called with: a value that the operator was not told of yet is no secret of its.
-const MODULES: [&str; 8] = ["chart", "hook", "metric", "object", "output", "patch", "reason", "schema"];
+const MODULES: [&str; 11] = [
+    "badmetric",
+    "badobject",
+    "badpath",
+    "chart",
+    "hook",
+    "metric",
+    "object",
+    "output",
+    "patch",
+    "reason",
+    "schema",
+];
 
 /// Returns values that say in their halves whether they were seen.
 fn values(seed: u64) -> Vec<String> {
     let mut random = StdRng::seed_from_u64(seed);
-    let middles = ["&", "<b>", "\"", "'", "\\", "%", " ", "/", "+", "=", "ü", "\\n", "$x", "{{", "🦀", "\t"];
+    let middles =
+        ["&", "<b>", "\"", "'", "\\", "%", " ", "/", "+", "=", "ü", "\\n", "$x", "{{", "🦀", "\t", "_"];
     let mut half =
         || -> String { (0..12).map(|_| random.sample(rand::distr::Alphanumeric) as char).collect() };
     (0..VALUES).map(|n| format!("{}{}{}", half(), middles[n % middles.len()], half())).collect()
@@ -87,7 +100,25 @@ fn write_files(world: &Cluster, generation: u8, secrets: &[String]) {
         "metadata": {"name": "x", "namespace": "ops", "labels": {"x": secrets[0]}}}});
     file("object", &object.to_string());
     file("patch", &json!([{"op": "add", "path": "/schema/n", "value": secrets[1]}]).to_string());
-    file("metrics", &json!({"name": "leak", "set": 1, "labels": {"x": secrets[2]}}).to_string());
+    let name = format!("n{}", secrets[16]);
+    let metrics = [
+        json!({"name": "leak", "set": 1, "labels": {"x": secrets[2]}}),
+        json!({"name": "x", "action": secrets[5]}),
+        json!({"name": secrets[6], "action": "none", "group": secrets[7]}),
+        json!({"name": name, "set": 1}),
+        json!({"name": name, "add": 1}),
+    ];
+    file("metrics", &metrics.map(|metric| metric.to_string()).join("\n"));
+    file(
+        "badmetric",
+        &json!({"name": secrets[8], "set": 1, "labels": {(secrets[9].as_str()): "x"}}).to_string(),
+    );
+    let object =
+        json!({"operation": secrets[10], "kind": secrets[11], "name": secrets[12], "namespace": secrets[13]});
+    file("badobject", &object.to_string());
+    let steps =
+        json!([{"op": secrets[14], "path": format!("/badpath/{}", secrets[15]), "value": secrets[0]}]);
+    file("badpath", &steps.to_string());
     file("reason", &format!("no, because {}", secrets[3]));
 }
 
@@ -113,6 +144,9 @@ fn write_modules(world: &Cluster) {
         world.write(&format!("modules/010-{module}/hooks/a.sh"), &script);
     };
     hook("hook", "cat \"$WORLD/lines-$n\"; cat \"$WORLD/lines-$n\" >&2; exit $((n == 1))");
+    hook("badmetric", "[[ $n == 2 ]] || cp \"$WORLD/badmetric-$n\" \"$METRICS_PATH\"");
+    hook("badobject", "[[ $n == 2 ]] || cp \"$WORLD/badobject-$n\" \"$KUBERNETES_PATCH_PATH\"");
+    hook("badpath", "[[ $n == 2 ]] || cp \"$WORLD/badpath-$n\" \"$VALUES_JSON_PATCH_PATH\"");
     hook("metric", "cp \"$WORLD/metrics-$n\" \"$METRICS_PATH\"");
     hook("object", "[[ $n == 2 ]] || cp \"$WORLD/object-$n\" \"$KUBERNETES_PATCH_PATH\"");
     hook("output", "[[ $n == 2 ]] || cp \"$WORLD/lines-$n\" \"$VALUES_JSON_PATCH_PATH\"");
@@ -204,7 +238,10 @@ async fn slip_03_no_log_page_route_event_or_metric_quotes_a_value() {
     world.put("addon-operator", config(1, &old)).await;
     let operator = world.start(&[("on-module-failure", "pass")]).await;
     let mut logged = String::new();
-    let failing = ["chart", "hook", "object", "output", "patch", "schema"];
+    let failing =
+        ["badmetric", "badobject", "badpath", "chart", "hook", "object", "output", "patch", "schema"];
+    // The name of a metric is shown where it is exported.
+    let shown = VALUES - 1;
     wait_for(&operator, "/status?output=json", |status| {
         failing.iter().all(|module| status.contains(&format!("module {module}\"")))
             && status.contains("watch of Secret")
@@ -213,7 +250,7 @@ async fn slip_03_no_log_page_route_event_or_metric_quotes_a_value() {
     wait_for(&operator, "/metrics/hooks", |metrics| metrics.contains("leak{")).await;
     let before = public(&world, &operator).await;
     assert!(before.contains("******") && before.contains(".data.password"), "{before}");
-    check("before", &before, &old);
+    check("before", &before, &old[..shown]);
     check("before", &before, &hidden);
     // The values change while the old failures are shown.
     world.put("addon-operator", config(2, &new)).await;
@@ -224,10 +261,15 @@ async fn slip_03_no_log_page_route_event_or_metric_quotes_a_value() {
     let after = public(&world, &operator).await;
     logged.push_str(&heard.lines().join("\n"));
     assert!(logged.contains("login ****** failed"), "{logged}");
-    for (what, text) in [("after", &after), ("log", &logged)] {
-        check(what, text, &old);
+    for told in
+        ["unknown action \"******\"", "metric n****** of hook metric/", "metric ****** of hook metric/"]
+    {
+        assert!(logged.contains(told), "{told}: {logged}");
+    }
+    for (what, text, count) in [("after", &after, shown), ("log", &logged, VALUES)] {
+        check(what, text, &old[..count]);
         check(what, text, &hidden);
-        check(what, text, &new);
+        check(what, text, &new[..count]);
     }
     operator.stop().await;
 }

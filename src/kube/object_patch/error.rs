@@ -3,6 +3,7 @@
 use engine::hook::reconcile::exceeds_quota_alone;
 use engine::{Failure, FailureKind};
 
+use super::unquoted;
 use crate::cluster::{ResolveError, failure, is_already_there, is_conflict};
 
 /// What the API server says of an object that has no form of its kind. Its code says that the server failed.
@@ -18,6 +19,8 @@ pub(super) enum PatchError {
     Failure(Failure),
     /// The API server refused it, or the connection broke.
     Request(kube::Error),
+    /// The same, of what holds data of the object: these are quoted nowhere. The text is what the hook wrote.
+    Taken(kube::Error, String),
     /// The API server gave no answer.
     Silence(Failure),
 }
@@ -28,11 +31,29 @@ impl PatchError {
         Self::Failure(Failure::new(kind, text))
     }
 
+    /// Returns the error of an operation that wrote data of the object itself, as what the hook wrote says.
+    pub(super) fn of_taken(self, written: impl Into<String>) -> Self {
+        match self {
+            Self::Request(error) => Self::Taken(error, written.into()),
+            Self::Failure(_) | Self::Silence(_) | Self::Taken(..) => self,
+        }
+    }
+
+    /// Returns what a request ended with.
+    pub(super) fn request(&self) -> Option<&kube::Error> {
+        match self {
+            Self::Request(error) | Self::Taken(error, _) => Some(error),
+            Self::Failure(_) | Self::Silence(_) => None,
+        }
+    }
+
     /// Returns whether the API server gave no answer.
     pub(super) fn is_silence(&self) -> bool {
         match self {
             Self::Silence(_) => true,
-            Self::Request(error) => matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_)),
+            Self::Request(error) | Self::Taken(error, _) => {
+                matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_))
+            }
             Self::Failure(_) => false,
         }
     }
@@ -40,11 +61,11 @@ impl PatchError {
     /// Returns whether what was written is wrong, and not the moment: the same is refused each time.
     pub(super) fn is_of_content(&self) -> bool {
         match self {
-            Self::Request(kube::Error::Api(status)) => {
+            Self::Request(kube::Error::Api(status)) | Self::Taken(kube::Error::Api(status), _) => {
                 matches!(status.code, 400 | 413 | 422) || self.is_of_form()
             }
             Self::Failure(failure) => failure.kind == FailureKind::HookOutput,
-            Self::Request(_) | Self::Silence(_) => false,
+            Self::Request(_) | Self::Silence(_) | Self::Taken(..) => false,
         }
     }
 
@@ -55,13 +76,13 @@ impl PatchError {
 
     /// Returns whether a new object is refused only because the one lives whose place it is to take.
     pub(super) fn is_of_living(&self) -> bool {
-        let Self::Request(error) = self else { return false };
+        let Some(error) = self.request() else { return false };
         let is_too_large = matches!(error, kube::Error::Api(status) if exceeds_quota_alone(&status.message));
         is_already_there(error) || (self.says(&OF_LIVING) && !is_too_large)
     }
 
     fn says(&self, texts: &[&str]) -> bool {
-        let Self::Request(kube::Error::Api(status)) = self else { return false };
+        let Some(kube::Error::Api(status)) = self.request() else { return false };
         texts.iter().any(|text| status.message.contains(text))
     }
 
@@ -72,7 +93,7 @@ impl PatchError {
                 status.message = format!("{}; {sentence}", status.message);
                 Self::Request(kube::Error::Api(status))
             }
-            Self::Failure(_) | Self::Request(_) | Self::Silence(_) => self,
+            Self::Failure(_) | Self::Request(_) | Self::Silence(_) | Self::Taken(..) => self,
         }
     }
 
@@ -80,15 +101,36 @@ impl PatchError {
     pub(super) fn into_failure(self) -> Failure {
         match self {
             Self::Failure(failure) | Self::Silence(failure) => failure,
-            Self::Request(error) => {
-                let failure = failure("the API server refused", &error);
-                if is_conflict(&error) && !is_already_there(&error) {
-                    return Failure { kind: FailureKind::Conflict, ..failure };
-                }
-                failure
+            Self::Request(error) => refused(&error),
+            Self::Taken(error, written) => {
+                let failure = refused(&error);
+                let told = if let kube::Error::Api(status) = &error {
+                    unquoted::told(status, &written)
+                } else if is_unreadable(&error) {
+                    "its answer can't be read".to_owned()
+                } else {
+                    return failure;
+                };
+                Failure { message: format!("{REFUSED}: {told}"), chain: Vec::new(), ..failure }
             }
         }
     }
+}
+
+/// How a refusal begins.
+const REFUSED: &str = "the API server refused";
+
+/// Returns whether an answer came that is not understood. It has the object.
+fn is_unreadable(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::SerdeError(_) | kube::Error::FromUtf8(_))
+}
+
+fn refused(error: &kube::Error) -> Failure {
+    let failure = failure(REFUSED, error);
+    if is_conflict(error) && !is_already_there(error) {
+        return Failure { kind: FailureKind::Conflict, ..failure };
+    }
+    failure
 }
 
 impl From<kube::Error> for PatchError {

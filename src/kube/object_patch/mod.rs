@@ -4,5 +4,6 @@ mod error;
 mod object;
 mod outcome;
 mod patcher;
+mod unquoted;
 
 pub use patcher::Patcher;

@@ -298,8 +298,8 @@ impl Object<'_> {
         }
     }
 
-    /// Replaces the object by what a jq filter makes of it.
-    pub(super) async fn filter(&self, filter: Arc<Filter>) -> Result<(), PatchError> {
+    /// Replaces the object by what a jq filter, written as `text`, makes of it.
+    pub(super) async fn filter(&self, filter: Arc<Filter>, text: &str) -> Result<(), PatchError> {
         let mut last = None;
         for attempt in 0..ATTEMPTS {
             let living = self.within(self.api.get(&self.target.name)).await?;
@@ -326,14 +326,21 @@ impl Object<'_> {
                     last = Some(error);
                     pause(attempt).await;
                 }
-                outcome => return outcome,
+                outcome => return outcome.map_err(|problem| problem.of_taken(text)),
             }
         }
-        Err(others_change_it(last))
+        Err(others_change_it(last).of_taken(text))
     }
 
     async fn replace(&self, new: &Value) -> Result<(), PatchError> {
         let namespace = new.pointer("/metadata/namespace").and_then(Value::as_str);
+        // It becomes a part of the path: anything else would lead to another object.
+        if namespace
+            .is_some_and(|name| !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))
+        {
+            let text = "the filter makes a metadata.namespace that is no name of a namespace";
+            return Err(PatchError::new(FailureKind::HookOutput, text));
+        }
         let mut path = self.resource.object_path(namespace, &self.target.name);
         if let Some(subresource) = &self.target.subresource {
             path.push('/');
@@ -373,8 +380,10 @@ fn others_change_it(last: Option<kube::Error>) -> PatchError {
 /// Returns whether the next request may well be answered.
 fn is_passing(problem: &PatchError) -> bool {
     match problem {
-        PatchError::Request(kube::Error::Api(status)) => status.code >= 500 || status.code == 429,
-        PatchError::Request(_) | PatchError::Silence(_) => true,
+        PatchError::Request(kube::Error::Api(status)) | PatchError::Taken(kube::Error::Api(status), _) => {
+            status.code >= 500 || status.code == 429
+        }
+        PatchError::Request(_) | PatchError::Silence(_) | PatchError::Taken(..) => true,
         PatchError::Failure(_) => false,
     }
 }

@@ -105,14 +105,18 @@ impl Patcher {
                 object.set_status(change, target.subresource.as_deref().unwrap_or_default()).await
             }
             Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
+            Step::JsonPatch(operations) if takes(&operations) => {
+                let written = serde_json::to_string(&operations).unwrap_or_default();
+                object.json_patch(operations).await.map_err(|problem| problem.of_taken(written))
+            }
             Step::JsonPatch(operations) => object.json_patch(operations).await,
             Step::Apply { object: value, force } => object.server_side_apply(&value, force).await,
             Step::ApplyChild { object: value } => object.apply_child(&value).await,
             Step::TryCreate { object: value, parsed } => object.try_create(&value, &parsed).await,
-            Step::Filter(filter) => object.filter(filter).await,
+            Step::Filter { filter, text } => object.filter(filter, text).await,
         };
-        let Err(PatchError::Request(error)) = &outcome else { return outcome };
-        if !is_not_found(error) {
+        let Err(problem) = &outcome else { return outcome };
+        if !problem.request().is_some_and(is_not_found) {
             return outcome;
         }
         object.has_subresource().await?;
@@ -153,7 +157,7 @@ enum Step<'a> {
     ApplyChild { object: Cow<'a, Value> },
     Create { object: Cow<'a, Value>, parsed: Box<DynamicObject>, existing: Existing },
     Delete(Propagation),
-    Filter(Arc<Filter>),
+    Filter { filter: Arc<Filter>, text: &'a str },
     JsonPatch(json_patch::Patch),
     MergePatch(&'a Value),
     TryCreate { object: Cow<'a, Value>, parsed: Box<DynamicObject> },
@@ -175,8 +179,9 @@ impl<'a> Step<'a> {
                 Self::TryCreate { object: Cow::Borrowed(object), parsed: parsed(object).map_err(wrong)? }
             }
             Operation::Delete(propagation) => Self::Delete(*propagation),
-            Operation::Jq { filter } => {
-                Self::Filter(Arc::new(Filter::compile(filter).map_err(|error| wrong(error.to_string()))?))
+            Operation::Jq { filter: text } => {
+                let filter = Filter::compile(text).map_err(|error| wrong(error.to_string()))?;
+                Self::Filter { filter: Arc::new(filter), text }
             }
             Operation::JsonPatch { patch } => {
                 let patch = serde_json::from_value(patch.clone());
@@ -200,9 +205,18 @@ impl<'a> Step<'a> {
                 parsed.types = Some(types(resource));
                 Self::TryCreate { object: of_kind(object, resource), parsed }
             }
-            Self::Delete(_) | Self::Filter(_) | Self::JsonPatch(_) | Self::MergePatch(_) => self,
+            Self::Delete(_) | Self::Filter { .. } | Self::JsonPatch(_) | Self::MergePatch(_) => self,
         }
     }
+}
+
+/// Returns whether a patch puts data of the object elsewhere in it.
+fn takes(patch: &json_patch::Patch) -> bool {
+    use json_patch::PatchOperation::{Add, Copy, Move, Remove, Replace, Test};
+    patch.iter().any(|operation| match operation {
+        Copy(_) | Move(_) => true,
+        Add(_) | Remove(_) | Replace(_) | Test(_) => false,
+    })
 }
 
 fn parsed(object: &Value) -> Result<Box<DynamicObject>, String> {
