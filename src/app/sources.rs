@@ -97,7 +97,9 @@ pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
         in_flight: sources.fetches,
         timeout: sources.timeout,
     };
-    Ok(Sources::new(around.client.clone(), options)?)
+    let sources = Sources::new(around.client.clone(), options)?;
+    sources.check_directory().map_err(|failure| anyhow::Error::msg(failure.message))?;
+    Ok(sources)
 }
 
 /// Returns what is registered, once its bundles are on the disk, and the bundles that are lost; `None` if sources can't be looked after. An API server

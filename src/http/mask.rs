@@ -66,6 +66,7 @@ fn has_failure(view: &View) -> bool {
         let has_reason = module.opinions.iter().any(|opinion| opinion.reason.is_some());
         has_reason
             || module.last_error.is_some()
+            || module.unanswered.is_some()
             || module.unmended.is_some()
             || module.broken_version.is_some()
             || module.parked.is_some()

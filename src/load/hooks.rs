@@ -297,8 +297,7 @@ impl Configurations {
         let compile = |filter: &str| self.compile(filter);
         let spec = config::parse_with(HookName::from(name.as_str()), kind(scope), &text, &compile);
         let spec = spec.map_err(|error| {
-            tracing::error!(hook = %candidate.path.display(), output = beginning(&text), "hook --config output");
-            let failure = Failure::of(FailureKind::HookOutput, &error);
+            let failure = with_printed(Failure::of(FailureKind::HookOutput, &error), &text);
             let failure = failure.advise("run it with --config and compare with docs/hooks.md");
             describe(scope, name, "--config", failure)
         })?;
@@ -393,16 +392,23 @@ impl Configurations {
             exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled | Exit::Limited(_)) => {
                 let text = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
                 let text = String::from_utf8_lossy(&text);
-                // What is no hook of several need not know the question.
-                if !text.trim().is_empty() && args.first() == Some(&"--config") {
-                    tracing::error!(hook = %path.display(), output = beginning(&text), "Hook config output");
-                }
                 let stderr = finished.stderr.trim();
-                let text = if stderr.is_empty() { exit.to_string() } else { format!("{exit}: {stderr}") };
-                Err(Failure::new(FailureKind::HookExit, text))
+                let said = if stderr.is_empty() { exit.to_string() } else { format!("{exit}: {stderr}") };
+                let failure = Failure::new(FailureKind::HookExit, said);
+                // What is no hook of several need not know the question.
+                let is_asked = args.first() == Some(&"--config");
+                Err(if is_asked { with_printed(failure, &text) } else { failure })
             }
         }
     }
+}
+
+/// Returns the failure with what the hook printed. It may be a value, so it is said nowhere else: failures are masked.
+fn with_printed(mut failure: Failure, text: &str) -> Failure {
+    if !text.trim().is_empty() {
+        failure.chain.push(format!("it printed {}", beginning(text)));
+    }
+    failure
 }
 
 /// Returns the part of an invalid configuration that the error quotes.

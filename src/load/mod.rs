@@ -2,14 +2,12 @@
 
 mod chart_bundle;
 mod dependencies;
-mod drift;
 mod error;
 mod hash;
 mod hooks;
 mod mapping;
 mod module;
 mod module_dirs;
-mod module_file;
 mod offer;
 mod options;
 mod temporary_files;

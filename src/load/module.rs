@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    ChartDependencies, Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, ModuleSettings, Origin,
-    Plans, Script, ValuesLayout,
+    ChartDependencies, Digest, EnabledFlag, Failure, FailureKind, Module, ModuleFile, ModuleName,
+    ModuleSettings, Origin, Plans, Script, ValuesLayout,
 };
 use serde_json::{Map, Value};
 use values::merge::merge;
@@ -22,7 +22,6 @@ use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
 use super::mapping::read_mapping;
 use super::module_dirs::Entry;
-use super::module_file::ModuleFile;
 use super::offer;
 use super::options::LoadOptions;
 use crate::regular_file;
@@ -164,7 +163,7 @@ pub(super) fn read(
         None => module.enabled = own.enabled.or(module.enabled),
     }
     let result = broken.map_or(Ok(()), Err).and_then(|()| {
-        let file = ModuleFile::read(path)?;
+        let file = module_file(path)?;
         (module.namespace, module.layout, module.settings) = (file.namespace, file.layout, file.settings);
         if file.chart.is_some() && module.has_chart {
             return Err(two_charts(path));
@@ -182,6 +181,17 @@ pub(super) fn read(
     let outside = outside.map(Value::to_string).unwrap_or_default();
     module.content = hash_directory(path) ^ hash(format!("{outside}{:?}", module.enabled).as_bytes());
     (module, hooks, warnings)
+}
+
+/// Reads `module.yaml`. Without it a module says nothing about itself.
+fn module_file(path: &Path) -> Result<ModuleFile, Failure> {
+    let path = path.join("module.yaml");
+    let wrong = |message| Failure::new(FailureKind::Files, format!("{}: {message}", path.display()));
+    match regular_file::read_text(&path) {
+        Ok(text) => ModuleFile::parse(&text).map_err(wrong),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ModuleFile::default()),
+        Err(error) => Err(wrong(format!("can't be read: {error}"))),
+    }
 }
 
 /// Returns the module that a chart bundle is. Nothing in it is run, and its values are those of its chart and its plans.

@@ -13,6 +13,7 @@ use engine::{AddonReason, Digest, SourceKey, SourceKind};
 use sha2::{Digest as _, Sha256};
 
 use super::git::Remote;
+use super::lint::lint;
 use crate::remote::http::Validator;
 
 /// How much memory the indexes take together that are remembered, in bytes.
@@ -260,5 +261,5 @@ impl Cache {
 
 /// Returns what the lint says of a bundle.
 pub(super) fn verdict(tree: &bundle::Tree) -> Verdict {
-    bundle::lint(tree).outcome.map(Arc::new).map_err(Arc::from)
+    lint(tree).outcome.map(Arc::new).map_err(Arc::from)
 }

@@ -27,10 +27,11 @@ use tokio::time::Instant;
 
 use super::archive::ArchiveError;
 use super::cache::{Cache, UrlHash, Verdict, verdict};
+use super::disk_error::disk_failure;
 use super::git::{Checkout, Pass};
 use super::keys::Keys;
 use super::secrets::Secrets;
-use super::store::{Download, Pin, Store, disk_failure};
+use super::store::{Download, Pin, Store};
 use super::tree;
 use crate::remote::http::{Answer, Get, HttpClient, HttpError};
 use crate::remote::{FetchMetrics, FetchObservation};
@@ -203,8 +204,8 @@ impl Fetcher {
             return Err(RepositoryStop::Repository(RepositoryReason::EmptyURLError, message));
         }
         let is_in_registry = is_registry(&spec.url);
-        let needs_secret = is_in_registry || template::has_placeholder(&spec.url);
-        let secret = match spec.secret.as_ref().filter(|_| needs_secret) {
+        // Without a placeholder, too: a name that is wrong is told before somebody needs what it names.
+        let secret = match &spec.secret {
             Some(name) => Some(self.secret(reader.source, name).await?),
             None => None,
         };

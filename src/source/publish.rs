@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ::source::archive_path::{Entries, EntryError, EntryType, Header};
 use ::source::bundle::tree::{Content, Entry, Tree, needs_content};
-use ::source::bundle::{Bundle, META, Problem, lint};
+use ::source::bundle::{Bundle, META, Problem};
 use ::source::chunk::MAX_PACKED_BYTES;
 use ::source::digest::Digest;
 use ::source::index::Index;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use walkdir::{DirEntry, WalkDir};
 
 use super::archive::{self, ArchiveError};
+use super::lint::lint;
 use super::pack::{PackError, Packer};
 use super::tree;
 use crate::regular_file;

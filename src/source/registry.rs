@@ -19,12 +19,13 @@ use http::header::CONTENT_TYPE;
 use tokio::time::Instant;
 
 use super::cache::{Tagged, UrlHash, Verdict};
+use super::disk_error::disk_failure;
 use super::fetch::{
     AT_A_TIME, Fetcher, Outcome, Reader, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish,
     include, not_there, templating, unreadable,
 };
 use super::git::Pass;
-use super::store::{Download, Pin, disk_failure};
+use super::store::{Download, Pin};
 use crate::remote::FetchObservation;
 use crate::remote::http::{HttpError, Sink};
 use crate::remote::registry::{ANY, Login, RegistryError, Session};

@@ -11,10 +11,11 @@ use kube::Client;
 use tokio::sync::Semaphore;
 
 use super::cache::Cache;
+use super::disk_error::DiskError;
 use super::fetch::{Fetcher, blocking};
 use super::git::Pass;
 use super::secrets::Secrets;
-use super::store::{DiskError, Store};
+use super::store::Store;
 use crate::remote::http::HttpClient;
 use crate::remote::{AuthoritiesError, Connector, FetchMetrics, Trust};
 
@@ -87,6 +88,15 @@ impl Sources {
             commits: Arc::new(Semaphore::new(COMMITS_AT_A_TIME)),
         };
         Ok(Self { fetcher, store, secrets, metrics })
+    }
+
+    /// Checks that nobody else can replace what is in the directory for bundles, as far as it is there.
+    ///
+    /// # Errors
+    ///
+    /// If somebody can, or something else stands in its place.
+    pub fn check_directory(&self) -> Result<(), Failure> {
+        self.store.look().map_err(|error| error.failure())
     }
 
     /// Returns what sends requests to repositories, with the limits for all of them.

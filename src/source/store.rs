@@ -15,7 +15,6 @@
 //! or restored again. That is why nothing here waits for the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -25,12 +24,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::{Digest, Failure, FailureKind, ModuleLink};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use thiserror::Error;
 
 use super::archive::{self, ArchiveError};
+use super::disk_error::{DiskError, refused};
 use super::links::{BLOBS, BUNDLE, Links};
 use super::tree;
-use crate::directory_trust::{Trust, judge};
+use crate::directory_trust::{self, Refusal};
 use crate::file_lock::{FileLock, HANDOVER};
 use crate::regular_file;
 use crate::remote::http::Sink;
@@ -40,76 +39,6 @@ pub(super) const ACTIVE: &str = "active";
 const STAGING: &str = "staging";
 const PACKED: &str = "packed.tgz";
 const TREE: &str = "tree";
-
-/// Why the store directory can't be used.
-#[derive(Debug, Error)]
-pub(super) enum DiskError {
-    #[error("can't use {path}: {}", what_to_do(.source))]
-    Io { path: PathBuf, source: io::Error },
-    #[error(
-        "won't use {path} for bundles: {problem}; name a directory of the operator's own with --source-dir"
-    )]
-    Untrusted { path: PathBuf, problem: String },
-    #[error("another operator uses {path}; give each its own --source-dir")]
-    Taken { path: PathBuf },
-    #[error("the bundle {digest} is not in {path}; it is fetched again when its source is processed")]
-    Missing { path: PathBuf, digest: Digest },
-}
-
-impl DiskError {
-    /// Returns the failure for the engine.
-    pub(super) fn failure(&self) -> Failure {
-        let kind = match self {
-            Self::Io { .. } => FailureKind::Storage,
-            Self::Untrusted { .. } | Self::Taken { .. } | Self::Missing { .. } => FailureKind::Files,
-        };
-        Failure::new(kind, self.to_string())
-    }
-}
-
-/// Returns the failure of an error for which our own disk is to blame.
-pub(super) fn disk_failure(error: &(dyn Error + 'static)) -> Failure {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return Failure::new(FailureKind::Storage, what_to_do(error));
-        }
-        cause = error.source();
-    }
-    Failure::new(FailureKind::Storage, error.to_string())
-}
-
-/// What to do about what a disk says.
-const ADVICE: [(io::ErrorKind, &str); 4] = [
-    (
-        io::ErrorKind::PermissionDenied,
-        "the operator's user may not write there; give the directory to it, or name another one with --source-dir",
-    ),
-    (
-        io::ErrorKind::QuotaExceeded,
-        "the quota of the operator's user is used up; raise it, or name another directory with --source-dir",
-    ),
-    (
-        io::ErrorKind::ReadOnlyFilesystem,
-        "the file system is read-only; mount it writable, or name another directory with --source-dir",
-    ),
-    (
-        io::ErrorKind::StorageFull,
-        "the disk is full; make room on it, or name another directory with --source-dir",
-    ),
-];
-
-/// Returns what the disk said, and what to do about it. It is the same each time: names of temporary files are not in it.
-fn what_to_do(error: &io::Error) -> String {
-    let known = ADVICE.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, advice)| *advice);
-    let advice = known.unwrap_or(
-        "see whether the disk works and the directory is in order, or name another one with --source-dir",
-    );
-    // Errors of temporary files end with their names.
-    let said = error.to_string();
-    let said = said.split(" at path \"").next().unwrap_or_default();
-    format!("{said}: {advice}")
-}
 
 /// The store directory. It is made and locked at its first use.
 #[derive(Debug)]
@@ -266,13 +195,26 @@ impl Store {
         self.path.join(ACTIVE)
     }
 
+    /// Checks what there is of the directory, so that a wrong place is told at the start. Nothing is made.
+    pub(super) fn look(&self) -> Result<(), DiskError> {
+        match directory_trust::look(&self.path) {
+            // What can't be seen is no wrong place: it is told when there is something to keep.
+            Ok(()) | Err(Refusal::Io(_)) => Ok(()),
+            Err(refusal) => Err(refused(&self.path, refusal)),
+        }
+    }
+
     /// Makes the directory and locks it, if that was not done yet.
     fn open(&self) -> Result<(), DiskError> {
         let mut state = self.state();
         let dirs = [BLOBS, ACTIVE, STAGING].map(|name| self.path.join(name));
         if state.lock.is_some() {
-            // Cleaners of /tmp remove what is old.
-            return dirs.iter().try_for_each(|dir| make(dir));
+            // Cleaners of /tmp remove what is old, and somebody else may make it again.
+            if dirs.iter().any(|dir| !dir.is_dir()) {
+                make(&self.path)?;
+                self.check()?;
+            }
+            return dirs.iter().try_for_each(|dir| make_folder(dir));
         }
         make(&self.path)?;
         self.check()?;
@@ -288,32 +230,20 @@ impl Store {
             }
             _ => {}
         }
-        dirs.iter().try_for_each(|dir| make(dir))?;
+        dirs.iter().try_for_each(|dir| make_folder(dir))?;
         state.lock = Some(lock);
         Ok(())
     }
 
-    /// Checks that nobody else can replace what is in the directory, or the directory itself.
+    /// Checks that nobody else can replace what is in the directory. Those above it were looked at when it was made.
     fn check(&self) -> Result<(), DiskError> {
-        let own = rustix::process::geteuid().as_raw();
         let io = |source| DiskError::Io { path: self.path.clone(), source };
+        directory_trust::check_own(&self.path).map_err(|refusal| refused(&self.path, refusal))?;
         let found = fs::symlink_metadata(&self.path).map_err(io)?;
-        let untrusted = |path: &Path, problem| Err(DiskError::Untrusted { path: path.to_owned(), problem });
-        if !found.is_dir() || found.uid() != own {
-            return untrusted(&self.path, format!("it is no directory of user {own}"));
-        }
         if found.mode() & 0o077 != 0 {
             fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700)).map_err(io)?;
         }
-        let Some(parent) = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
-            return Ok(());
-        };
-        let found = fs::metadata(parent).map_err(io)?;
-        match judge(found.uid(), found.mode(), own) {
-            Trust::Safe => Ok(()),
-            Trust::NeedsSticky => untrusted(parent, "others may replace what is in it".to_owned()),
-            Trust::Never(problem) => untrusted(parent, problem),
-        }
+        Ok(())
     }
 
     fn blob(&self, digest: &Digest) -> PathBuf {
@@ -485,27 +415,15 @@ impl Store {
     }
 }
 
-/// Makes a private directory, and those above it.
-fn make(path: &Path) -> Result<(), DiskError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|source| DiskError::Io { path: path.to_owned(), source })
+/// Makes a folder of the store directory. What stands in its place is a matter of the disk: nobody else can have put it there.
+fn make_folder(path: &Path) -> Result<(), DiskError> {
+    directory_trust::make(path).map_err(|refusal| match refusal {
+        Refusal::NoDirectory(path) => DiskError::Io { path, source: io::ErrorKind::NotADirectory.into() },
+        Refusal::Io(_) | Refusal::Untrusted(..) => refused(path, refusal),
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_disk_said_is_told_apart_and_has_no_random_name_in_it() {
-        let said = |kind: io::ErrorKind| disk_failure(&ArchiveError::Write(kind.into())).message;
-        assert!(said(io::ErrorKind::StorageFull).contains("the disk is full; make room"));
-        assert!(said(io::ErrorKind::QuotaExceeded).contains("quota of the operator's user is used up"));
-        assert!(said(io::ErrorKind::ReadOnlyFilesystem).contains("read-only; mount it writable"));
-        assert!(said(io::ErrorKind::PermissionDenied).contains("may not write there"));
-        assert!(said(io::ErrorKind::BrokenPipe).contains("see whether the disk works"));
-        let nowhere = tempfile::tempdir_in("/nowhere/at/all").unwrap_err();
-        assert!(nowhere.to_string().contains("/nowhere/at/all/.tmp"), "{nowhere}");
-        let said = disk_failure(&ArchiveError::Write(nowhere)).message;
-        assert!(said.starts_with("No such file or directory (os error 2): "), "{said}");
-    }
+/// Makes a private directory, and those above it, unless somebody else can replace it.
+fn make(path: &Path) -> Result<(), DiskError> {
+    directory_trust::make(path).map_err(|refusal| refused(path, refusal))
 }

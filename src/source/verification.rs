@@ -12,9 +12,9 @@ use ::source::url::HttpUrl;
 use engine::{AddonReason, Digest, Failure, RepositoryReason, SourceKey, Verification};
 use http::StatusCode;
 
+use super::disk_error::disk_failure;
 use super::fetch::{Fetcher, RepositoryStop, Stop};
 use super::keys::Keys;
-use super::store::disk_failure;
 use crate::remote::http::{Answer, Get, HttpError};
 use crate::remote::registry::{ANY, RegistryError, Session};
 

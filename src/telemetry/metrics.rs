@@ -155,7 +155,7 @@ metrics! {
         histogram queue_action_seconds = "tasks_queue_action_duration_seconds", &["queue_name", "queue_action"],
             "How long changes of queues take";
         gauge configurations = "addons_configurations", &["kind", "phase"],
-            "Configurations of module sources: New, Pending, Ready, Failed";
+            "Configurations of module sources: New, Pending (being deleted, too), Ready, Failed";
         counter addons_rolled_back = "addons_rolled_back_total", &["module"],
             "How often a module of a source went back to the version before";
         gauge addons_held_back = "addons_held_back", &["state"],

@@ -149,10 +149,10 @@ impl Telemetry {
             Notice::ReleaseDrifted { module, drift, what } => {
                 self.release_drifted(module.as_str(), &drift, &what);
             }
-            Notice::MetricsExported { hook, operations } => {
+            Notice::MetricsExported { hook, operations, unquotable } => {
                 let problems =
                     self.exported.lock().unwrap_or_else(PoisonError::into_inner).take(&hook, &operations);
-                for problem in problems {
+                for problem in unquotable.hide_in(&problems) {
                     tracing::warn!("{problem}");
                 }
             }

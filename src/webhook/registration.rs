@@ -47,7 +47,8 @@ pub(super) async fn register(
         }
         let kept = registration.kept.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name.as_str());
         let mut sent = Vec::new();
-        match configure(requests, &path, wanted.as_ref(), &kept.collect(), &mut sent).await {
+        let others = registration.keeps_others.then_some(own);
+        match configure(requests, &path, wanted.as_ref(), (&kept.collect(), others), &mut sent).await {
             Ok(()) => {}
             Err(error) if REFUSALS.contains(&error.code()) => refusals.push(refusal(kind, &error, &sent)),
             Err(error) => problems.push(error),
@@ -101,21 +102,24 @@ fn refusal(kind: AdmissionKind, error: &RequestError, sent: &[Value]) -> Webhook
     WebhookRefusal { kind, failure: failure(error), webhooks }
 }
 
-/// Writes a configuration, or removes it. Of its webhooks those that are `kept` are written only if the API server knows them.
-/// Those that are written are added to `sent`.
+/// Writes a configuration, or removes it. Of its webhooks those that are `kept` are written only if the API server knows them. Others
+/// that it knows and that lead to `others` stay, and let requests go on. Those that are written are added to `sent`.
 async fn configure(
     requests: &Requests,
     path: &str,
     wanted: Option<&Value>,
-    kept: &BTreeSet<&str>,
+    (kept, others): (&BTreeSet<&str>, Option<(&WebhookClient, &str)>),
     sent: &mut Vec<Value>,
 ) -> Result<(), RequestError> {
     let Some(wanted) = wanted else { return requests.delete(path).await.map(drop) };
     sent.extend_from_slice(webhooks_of(wanted));
-    if !kept.is_empty() {
+    if !kept.is_empty() || others.is_some() {
         let known = requests.get(path).await?.unwrap_or_default();
         let is_known = |name: &str| webhooks_of(&known).iter().any(|webhook| name_of(webhook) == name);
         sent.retain(|webhook| !kept.contains(name_of(webhook)) || is_known(name_of(webhook)));
+        let is_wanted = |name: &str| webhooks_of(wanted).iter().any(|webhook| name_of(webhook) == name);
+        let stay = others.map(|own| harmless(&known, own)).unwrap_or_default();
+        sent.extend(stay.into_iter().filter(|webhook| !is_wanted(name_of(webhook))));
     }
     write(requests, path, wanted, sent).await
 }
@@ -128,15 +132,19 @@ async fn narrow(
     own: (&WebhookClient, &str),
 ) -> Result<(), RequestError> {
     let Some(known) = requests.get(path).await? else { return Ok(()) };
-    let mut webhooks = webhooks_of(&known).to_vec();
-    webhooks.retain(|webhook| {
-        let is_own = webhook.get("clientConfig").is_some_and(|client| is_ours(client, own));
-        is_own && stay.as_ref().is_none_or(|stay| stay.contains(name_of(webhook)))
-    });
+    let mut webhooks = harmless(&known, own);
+    webhooks.retain(|webhook| stay.as_ref().is_none_or(|stay| stay.contains(name_of(webhook))));
+    write(requests, path, head, &webhooks).await
+}
+
+/// Returns the webhooks of a configuration that lead to this operator, as they let requests go on.
+fn harmless(configuration: &Value, own: (&WebhookClient, &str)) -> Vec<Value> {
+    let is_own = |webhook: &&Value| webhook.get("clientConfig").is_some_and(|client| is_ours(client, own));
+    let mut webhooks: Vec<Value> = webhooks_of(configuration).iter().filter(is_own).cloned().collect();
     for webhook in webhooks.iter_mut().filter_map(Value::as_object_mut) {
         webhook.insert("failurePolicy".to_owned(), json!("Ignore"));
     }
-    write(requests, path, head, &webhooks).await
+    webhooks
 }
 
 /// Writes a configuration with these webhooks, or removes it if there are none.

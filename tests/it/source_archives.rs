@@ -85,6 +85,15 @@ async fn a25_archives_that_lead_elsewhere_are_refused_and_the_others_are_process
         // A bomb behind the end of the archive.
         ("longer than 83 MiB when it is unpacked", [packed(|_| {}), gzip(&vec![0; 84 << 20])].concat()),
         ("meta.yaml", Packed::new().finish()),
+        // What module.yaml may not say would fail at the head of `main` for ever.
+        (
+            r#"module.yaml: there is no key "nmespace"; did you mean namespace?"#,
+            packed(|tar| tar.file("module.yaml", 0o644, b"nmespace: web")),
+        ),
+        (
+            "module.yaml: namespace: should be the name of a namespace",
+            packed(|tar| tar.file("module.yaml", 0o644, b"namespace: a/b")),
+        ),
     ];
     for (says, packed) in cases {
         let bundles = [("bad", "1.0.0", packed), ("good", "1.0.0", module("good", "1.0.0", "hello"))];

@@ -294,7 +294,10 @@ async fn a19_credentials_reach_their_host_and_no_other_and_no_message() {
         (url.as_str(), "ops", "none", templating, "there is no Secret ops/none"),
         (url.as_str(), "default", "repo", templating, "--source-secret-namespaces"),
         (url.as_str(), "", "repo", templating, "secretRef needs a name and a namespace"),
+        ("https://localhost/", "ops", "none", templating, "there is no Secret ops/none"),
+        ("https://localhost/", "default", "repo", templating, "--source-secret-namespaces"),
         ("https://{token}@localhost/", "ops", "repo", templating, "has no key \"token\""),
+        ("https://{token}:{pass}{path}@localhost/", "ops", "repo", templating, "no keys \"token\", \"path\""),
         ("{user}://{pass}", "ops", "repo", fetching, ""),
         ("https://localhost/{pass}/{user}", "ops", "repo", fetching, ""),
     ] {

@@ -158,6 +158,7 @@ fn a26_all_problems_of_all_bundles_are_told_at_once() {
     workspace.write("bad/meta.yaml", "id: x\nname: web\nversion: latest\n");
     workspace.write("bad/values.yaml", "other: {}\n");
     workspace.write("bad/hooks/run.sh", "no shebang");
+    workspace.write("bad/module.yaml", "namespace: Web\n");
     symlink("/etc/passwd", workspace.path().join("bad/outside")).unwrap();
     symlink("../good/meta.yaml", workspace.path().join("bad/up")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, workspace.path().join("bad/pipe"), rustix::fs::Mode::RWXU).unwrap();
@@ -179,6 +180,7 @@ fn a26_all_problems_of_all_bundles_are_told_at_once() {
         "bad/meta.yaml: description: the field is required",
         "bad/meta.yaml: displayName: the field is required",
         "bad/meta.yaml: version: ",
+        "bad/module.yaml: namespace: should be the name of a namespace",
         "bad/outside: the link \"outside\" does not lead to a file of the bundle",
         "bad/pipe: \"pipe\" is no file, no directory and no symbolic link",
         "bad/setuid: \"setuid\" has the setuid or setgid bit",
@@ -194,7 +196,7 @@ fn a26_all_problems_of_all_bundles_are_told_at_once() {
     {
         assert!(lines[number].starts_with(says), "{says}\n{text}");
     }
-    assert_eq!(lines.len(), 13, "{text}");
+    assert_eq!(lines.len(), 14, "{text}");
     assert_eq!(workspace.ask(&["source", "lint", "good"]).0, 0);
 }
 

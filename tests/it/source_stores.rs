@@ -283,7 +283,7 @@ async fn a_directory_of_others_or_in_use_is_refused() {
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     symlink(&open, world.dir.path().join("link")).unwrap();
-    for place in ["open/sources", "link"] {
+    for place in ["open/sources", "open/above/sources", "link"] {
         let sources = world.sources_with(|options| options.directory = world.dir.path().join(place));
         let failure = sources.fetch(&key(), &of).await.unwrap_err();
         assert!(failure.message.contains("won't use"), "{failure}");

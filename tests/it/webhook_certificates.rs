@@ -241,6 +241,40 @@ async fn a_webhook_that_the_api_server_refuses_is_named_and_those_that_are_regis
     assert_eq!(known().await, both.map(|(a, b)| (json!(a), json!(b))));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_that_a_hook_may_come_to_want_stay_beside_those_that_are_wanted_and_hold_up_nobody() {
+    let world = Cluster::new().await;
+    let (_time, held) = watch::channel(Timestamp::now());
+    let webhooks = Webhooks::bind(world.client(), replica_options(None, &held), true).await.unwrap();
+    let WebhookClient::Url(url) = webhooks.client().clone() else { panic!("it is reached by a URL") };
+    let register = async |names: &[&str], keeps_others: bool| {
+        let webhook = |name: &&str| {
+            let url = if *name == "foreign.example.com" { "https://127.0.0.1" } else { url.as_str() };
+            json!({
+                "name": name, "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+                "clientConfig": {"url": format!("{url}/validate/{name}")},
+            })
+        };
+        let mut object = told("").validating.unwrap();
+        object["webhooks"] = names.iter().map(webhook).collect();
+        let registration =
+            WebhookRegistration { validating: Some(object), keeps_others, ..WebhookRegistration::default() };
+        webhooks.register(&registration).await.0.unwrap();
+        let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/addon-operator-ops";
+        let object = get(&world.server, path).await.unwrap();
+        let of = |webhook: &Value| {
+            let text = |field: &str| webhook[field].as_str().unwrap().to_owned();
+            format!("{} {}", text("name"), text("failurePolicy"))
+        };
+        object["webhooks"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    register(&["old.example.com", "both.example.com", "foreign.example.com"], false).await;
+    let known = register(&["both.example.com", "new.example.com"], true).await;
+    assert_eq!(known, ["both.example.com Fail", "new.example.com Fail", "old.example.com Ignore"]);
+    let known = register(&["both.example.com", "new.example.com"], false).await;
+    assert_eq!(known, ["both.example.com Fail", "new.example.com Fail"]);
+}
+
 /// Where our own certificate is.
 const SECRET: &str = "/api/v1/namespaces/ops/secrets/addon-operator-ops-tls";
 

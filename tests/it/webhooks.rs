@@ -557,7 +557,8 @@ kubernetesMutating:
 CONFIG
   exit 0
 fi
-tr -d '\n' < "$BINDING_CONTEXT_PATH" >> "$WORLD/notes"; echo >> "$WORLD/notes"
+# One write: two reviews may be noted at the same time.
+printf '%s\n' "$(tr -d '\n' < "$BINDING_CONTEXT_PATH")" >> "$WORLD/notes"
 echo '{"allowed": true}' > "$VALIDATING_RESPONSE_PATH"
 "#;
 
@@ -576,7 +577,9 @@ async fn a_review_says_how_its_write_is_done_and_where() {
             let contexts: Value = serde_json::from_str(line).unwrap();
             contexts[0]["review"]["request"].clone()
         };
-        notes.lines().map(request).collect::<Vec<_>>()
+        // Controllers put this one into every namespace, also into the one that was just made.
+        let is_asked_for = |review: &Value| review["name"] != "kube-root-ca.crt";
+        notes.lines().map(request).filter(is_asked_for).collect::<Vec<_>>()
     };
     let made =
         reviews(Method::POST, &format!("{MAPS}?fieldManager=me&fieldValidation=Strict"), map("a", "x")).await;

@@ -481,6 +481,9 @@ pub struct WebhookRegistration {
     /// Those of their webhooks, by full name, that are left out unless the API server knows them already: it is not known yet whether
     /// they are wanted.
     pub kept: BTreeSet<(AdmissionKind, String)>,
+    /// Whether those of their webhooks that lead to this operator and that are not named here stay, and let requests go on: it is not
+    /// known yet whether they are wanted.
+    pub keeps_others: bool,
     /// The `spec.conversion` of definitions of custom resources that differs; `None` where it is given back.
     pub conversions: BTreeMap<String, Option<Value>>,
     /// Whether definitions are looked for that an operator before this one has left behind: all but these are given back.

@@ -14,7 +14,7 @@ use crate::cause::Cause;
 use crate::command;
 use crate::config::Config;
 use crate::config_object::ConfigObject;
-use crate::configuration::{Carried, Configuration, mismatch};
+use crate::configuration::{Carried, Configuration, SourcedChange, mismatch};
 use crate::context::Context;
 use crate::controller::{Controllers, Followed};
 use crate::converge::{self, Converges};
@@ -172,6 +172,7 @@ impl Engine {
         self.queues.wake_due(self.cx.now);
         self.end_maintenance();
         self.modules.check_readiness(&mut self.cx, &self.configuration);
+        module::look_at_late_lists(&mut self.split().2);
         self.route(event);
         self.settle();
         self.configuration.redact(&mut self.cx);
@@ -420,11 +421,13 @@ impl Engine {
                 self.queues
                     .next_wakeup()
                     .into_iter()
+                    .chain(self.bindings.next_wakeup())
                     .chain(self.configuration.next_wakeup())
                     .chain(self.modules.next_wakeup())
                     .chain(self.converges.next_wakeup())
                     .chain(self.controllers.next_wakeup())
                     .chain(self.modules.next_mend())
+                    .chain(self.modules.next_question())
                     .chain(of_sources)
                     .chain(self.repositories.next_wakeup())
                     .chain(self.webhooks.next_wakeup())
@@ -477,6 +480,9 @@ impl Engine {
         if may_ask {
             converges.ask_ahead(modules, &mut lower);
         }
+        if matches!(self.life, Life::Running | Life::Standby) {
+            self.ask_unread_hooks();
+        }
         self.advance_webhooks();
         self.cancel_late_runs();
         let is_running = self.queues.in_flight().next().is_some() || self.converges.has_scripts_ahead();
@@ -510,6 +516,13 @@ impl Engine {
         let is_converged = self.converges.is_first_done();
         let Self { queues, configuration, bindings, modules, sources, broker, cx, .. } = self;
         broker.advance((sources, modules), &mut Lower { cx, queues, configuration, bindings }, is_converged);
+    }
+
+    /// Has hooks say what they want that the API server may ask for.
+    fn ask_unread_hooks(&mut self) {
+        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        let mut lower = Lower { cx, queues, configuration, bindings };
+        modules.ask_unread_hooks(&mut lower, |name| !sources.has_uncounted_start(name));
     }
 
     /// Lets webhooks follow what is in service.
@@ -995,13 +1008,16 @@ impl Engine {
 
     /// Lets work on module sources go on.
     fn advance_sources(&mut self) {
-        let Self { queues, configuration, bindings, modules, converges, sources, cx, .. } = self;
+        let Self { queues, configuration, bindings, modules, converges, sources, webhooks, cx, .. } = self;
         if converges.is_first_done() {
             sources.converged();
         }
         let changed = modules.take_changed();
         sources.modules_changed(modules, &changed);
-        sources.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+        let replaced = modules.take_replaced_hooks();
+        sources.hooks_replaced(modules, queues, &replaced);
+        let are_asked = webhooks.runs_replaced_hooks(modules);
+        sources.advance(modules, &mut Lower { cx, queues, configuration, bindings }, are_asked);
     }
 
     /// Lets controllers go on, and follows up on what their hooks wrote beside objects.
@@ -1045,7 +1061,7 @@ impl Engine {
         let Some(commit) = self.sources.loaded(&self.modules, &self.queues) else {
             return self.end(task, None);
         };
-        let is_other = self.configuration.set_sourced(&commit.registry);
+        let SourcedChange { is_other, withdrawn } = self.configuration.set_sourced(&commit.registry);
         let cause = task.head.cause.clone();
         self.end(task, None);
         let outdated = self.queues.in_flight().filter(|running| self.other_home(&running.task).is_some());
@@ -1054,7 +1070,9 @@ impl Engine {
         for name in outdated {
             self.queues.end_attempts(&mut self.cx, &name, |_| true);
         }
-        let reloaded = self.reload(catalog, &cause);
+        let mut reloaded = self.reload(catalog, &cause);
+        self.modules.withdraw(&self.configuration, withdrawn.iter());
+        reloaded.modules.extend(withdrawn);
         // Modules that are as they were do not run, unless others are switched on or off.
         self.run_reloaded(reloaded, is_other, (Trigger::AddonsChanged, Trigger::AddonsChanged), &cause);
         let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
@@ -1323,20 +1341,21 @@ impl Engine {
     }
 
     fn module_loaded(&mut self, run: RunId, outcome: Result<Arc<Module>, Failure>) {
+        if self.modules.asks_hooks_in(run) {
+            let (_, modules, mut lower) = self.split();
+            return modules.hooks_answered(&mut lower, run, outcome);
+        }
         let Some(Running { task, .. }) = self.finish(run) else { return };
         let (_, modules, mut lower) = self.split();
         let is_removal = matches!(task.kind, TaskKind::ModuleDelete(_));
-        let adopted = outcome.and_then(|module| {
-            // It was loaded alone.
-            let problem = module.broken.clone().or_else(|| modules.clash(&module));
-            problem.map_or_else(|| modules.adopt_module(&mut lower, &module), Err)
-        });
-        match adopted {
+        match outcome.and_then(|module| modules.adopt_loaded(&mut lower, &module)) {
             Ok(()) => self.queues.resume(task),
             Err(failure) if is_removal => {
                 // Whoever wants it gone does not wait for hooks that can't be read.
                 let scope = task.module().cloned().map_or(Scope::Global, Scope::Module);
-                let message = format!("it is removed without its hooks, which can't be read: {failure}");
+                let has_others = self.modules.hooks_of(&scope).is_some_and(|hooks| !hooks.is_empty());
+                let which = if has_others { "with the hooks of its version before, as" } else { "without" };
+                let message = format!("it is removed {which} its hooks, which can't be read: {failure}");
                 self.cx.notify(Notice::Warned { scope, message });
                 self.queues.resume(task);
             }
@@ -1415,6 +1434,10 @@ impl Engine {
         let Some(Running { task, .. }) = self.finish(run) else { return };
         match outcome {
             Err(failure) => self.fail(task, failure),
+            Ok(lists) if let TaskKind::ModuleDelete(delete) = &task.kind => {
+                self.modules.release_seen(&self.configuration, &delete.module, lists);
+                self.queues.resume(task);
+            }
             Ok(lists) => {
                 self.sources.releases_listed();
                 let tasks = self.modules.removals(&mut self.cx, &self.configuration, &task.head, lists);

@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, retry, module_settings, enabled, time, cause, secrets, shared_list, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, retry, module_settings, enabled, time, cause, secrets, shared_list, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view ◀ module_file
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
 //!   ◀ source ◀ repository ◀ webhook ◀ broker ◀ election ◀ command ◀ engine
 //! ```
@@ -49,6 +49,7 @@ mod inspection;
 mod lease;
 mod memory;
 mod module;
+mod module_file;
 mod module_settings;
 mod name;
 mod notice;
@@ -102,6 +103,7 @@ pub use hook::{metric, object_patch, snapshot};
 pub use inspection::{Inspection, ScopeInspection};
 pub use lease::LeaseRecord;
 pub use memory::ShortMemory;
+pub use module_file::ModuleFile;
 pub use module_settings::{
     ApplyMode, MAX_REQUIREMENTS, ModuleSettings, ReadinessPolicy, ReadinessWait, Requirement, VersionRange,
 };

@@ -9,6 +9,7 @@ use crate::event::{Drift, ReleaseAction, Usage};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope, TaskId};
+use crate::secrets::Unquotable;
 
 /// Something that has become true.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,8 @@ pub enum Notice {
         hook: HookId,
         /// What it wrote.
         operations: Arc<[MetricOperation]>,
+        /// What a text must not quote that says what is wrong with it.
+        unquotable: Unquotable,
     },
     /// The metrics that the hooks of a scope exported are void; the module was disabled.
     MetricsForgotten {

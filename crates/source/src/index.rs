@@ -479,10 +479,6 @@ mod tests {
             ("- a", IndexError::Structure("entries".to_owned())),
             ("entries: []", IndexError::Structure("entries".to_owned())),
             ("apiVersion: v1\nentries:\n", IndexError::Structure("entries".to_owned())),
-            (
-                "entries: {a: [{version: 1.0.0}]}\nentries: null\n",
-                IndexError::Structure("entries".to_owned()),
-            ),
             ("entries: {a: {version: 1.0.0}}", IndexError::Structure("entries.a".to_owned())),
             (&many, IndexError::Lines),
         ] {
@@ -525,16 +521,35 @@ mod tests {
     }
 
     #[test]
-    fn of_two_lists_of_one_name_the_later_counts_and_that_is_told() {
-        let text = "entries:\n  a: [{version: 1.0.0}]\n  b: [{version: 1.0.0}]\n  a: [{version: 2.0.0}]\n";
+    fn an_index_that_says_something_twice_is_damaged() {
+        for text in [
+            "entries:\n  a: [{version: 1.0.0}]\nentries: {}\n",
+            "entries:\n  a: [{version: 1.0.0}]\nentries: null\n",
+            "entries:\n  a: [{version: 1.0.0}]\n  b: []\n  a: [{version: 2.0.0}]\n",
+            "entries:\n  a: [{version: 1.0.0, version: 2.0.0}]\n",
+            "generated: x\ngenerated: y\nentries: {}\n",
+        ] {
+            let error = Index::parse(text.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("is already set at line"), "{text}: {error}");
+        }
+        // Many names are remembered, and not without end.
+        let names = |count: usize| -> String {
+            (0..count).fold("entries:\n".to_owned(), |text, name| {
+                format!("{text}  addon-{name}: [{{version: 1.0.0}}]\n")
+            })
+        };
+        assert_eq!(Index::parse(names(MAX_LINES).as_bytes()).unwrap().lines().len(), MAX_LINES);
+        let much: String =
+            (0..400_000).fold("entries:\n".to_owned(), |text, name| text + &format!("  a{name}: []\n"));
+        assert!(Index::parse(much.as_bytes()).unwrap_err().to_string().contains("MiB of memory"));
+    }
+
+    #[test]
+    fn of_two_lists_of_one_name_the_merged_one_counts_and_that_is_told() {
+        let text =
+            "entries:\n  a: [{version: 1.0.0}]\n  b: [{version: 1.0.0}]\n  <<: {a: [{version: 2.0.0}]}\n";
         let twice = "a  ! the index has this name twice, and only the last list of its versions is read: make one list of them";
         assert_eq!(shown(text), ["a 2.0.0", twice, "b 1.0.0"]);
-        // A list that says nothing takes nothing away.
-        assert_eq!(shown("entries:\n  a: [{version: 1.0.0}]\n  a: []\n"), ["a 1.0.0"]);
-        assert_eq!(
-            shown("entries: {a: [{version: 1.0.0}]}\nentries: {b: [{version: 1.0.0}]}\n"),
-            ["b 1.0.0"]
-        );
         assert_eq!(shown("x: &x [{version: 1.0.0}]\nentries: {a: *x, b: *x}\n"), ["a 1.0.0", "b 1.0.0"]);
     }
 }

@@ -26,14 +26,18 @@ pub enum TemplateError {
         "the URL has the placeholder {{{0}}}, and the repository has no secretRef: add one, or remove the placeholder"
     )]
     NoSecret(String),
-    /// The Secret has no such key.
-    #[error(
-        "the Secret has no key {0:?}, which a placeholder of the URL names: add the key, or change the placeholder"
-    )]
-    NoKey(String),
+    /// The Secret has no such keys, each named once, in the order of the URL.
+    #[error("the Secret has no {}: add what is missing, or change the placeholders of the URL", keys(.0))]
+    NoKeys(Vec<String>),
     /// The value is no text.
     #[error("the Secret's key {0:?} is not text in UTF-8, so it can't be put into the URL")]
     NotText(String),
+}
+
+/// Returns the names of keys for a sentence: `key "a"`, or `keys "a", "b"`.
+fn keys(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    format!("{} {}", if names.len() == 1 { "key" } else { "keys" }, quoted.join(", "))
 }
 
 /// A URL whose placeholders were filled. It can hold secrets, and is not printed.
@@ -64,12 +68,18 @@ pub fn fill<'u>(url: &'u str, secret: Option<&SecretData>) -> Result<FilledUrl<'
     if !has_placeholder(url) {
         return Ok(FilledUrl { url: Cow::Borrowed(url), secrets: Vec::new() });
     }
-    let (mut out, mut rest, mut secrets) = (String::new(), url, Vec::new());
+    let (mut out, mut rest, mut secrets, mut missing) = (String::new(), url, Vec::new(), Vec::new());
     while let Some((before, behind)) = rest.split_once('{') {
         let (key, behind) = behind.split_once('}').ok_or(TemplateError::Open)?;
         let quoted = || key.chars().take(QUOTED).collect();
         let secret = secret.ok_or_else(|| TemplateError::NoSecret(quoted()))?;
-        let value = secret.get(key).ok_or_else(|| TemplateError::NoKey(quoted()))?;
+        rest = behind;
+        let Some(value) = secret.get(key) else {
+            if !missing.contains(&quoted()) {
+                missing.push(quoted());
+            }
+            continue;
+        };
         let value = std::str::from_utf8(value).map_err(|_| TemplateError::NotText(quoted()))?;
         let value = value.trim_end_matches(['\n', '\r']);
         out.push_str(before);
@@ -77,7 +87,9 @@ pub fn fill<'u>(url: &'u str, secret: Option<&SecretData>) -> Result<FilledUrl<'
         if !secrets.iter().any(|secret| secret == value) {
             secrets.push(value.to_owned());
         }
-        rest = behind;
+    }
+    if !missing.is_empty() {
+        return Err(TemplateError::NoKeys(missing));
     }
     out.push_str(rest);
     Ok(FilledUrl { url: Cow::Owned(out), secrets })
@@ -118,8 +130,13 @@ mod tests {
         let secret = secret(&[("user", b"hunter2"), ("bytes", b"hunter2\xff")]);
         for (url, secret, error) in [
             ("https://{user}@h", None, TemplateError::NoSecret("user".to_owned())),
-            ("https://{user}:{pass}@h", Some(&secret), TemplateError::NoKey("pass".to_owned())),
-            ("https://{user}:{}@h", Some(&secret), TemplateError::NoKey(String::new())),
+            ("https://{user}:{pass}@h", Some(&secret), TemplateError::NoKeys(vec!["pass".to_owned()])),
+            (
+                "https://{a}:{user}@{b}/{a}",
+                Some(&secret),
+                TemplateError::NoKeys(vec!["a".to_owned(), "b".to_owned()]),
+            ),
+            ("https://{user}:{}@h", Some(&secret), TemplateError::NoKeys(vec![String::new()])),
             ("https://{bytes}@h", Some(&secret), TemplateError::NotText("bytes".to_owned())),
             ("https://{user}:{user@h", Some(&secret), TemplateError::Open),
         ] {

@@ -16,8 +16,9 @@ use super::remote::{GitError, Remote};
 use super::spool::FileSpool;
 use crate::remote::FetchObservation;
 use crate::source::cache::{InCommit, Verdict};
+use crate::source::disk_error::disk_failure;
 use crate::source::fetch::{Fetcher, RepositoryStop, Stop, blocking};
-use crate::source::store::{Pin, disk_failure};
+use crate::source::store::Pin;
 
 /// How git is named among the ways to speak to a server.
 const SCHEME: &str = "git";
@@ -214,7 +215,7 @@ impl Fetcher {
             .await
             .map_err(GitError::Ours)?;
         let (pack, spool) =
-            files.map_err(|error: crate::source::store::DiskError| GitError::Ours(error.failure()))?;
+            files.map_err(|error: crate::source::disk_error::DiskError| GitError::Ours(error.failure()))?;
         let fetched = remote.fetch(&self.http, commit, checkout.url.depth(), pack).await;
         let mut pack = fetched.inspect_err(|_| self.cache.forget_remote(checkout.hash))?;
         // The table of objects is in memory, so only few commits are read at a time. Who waits for a server is not one of them.

@@ -125,6 +125,10 @@ pub struct RegisteredAddon {
     /// Whether its module is being switched off and removed. It is here until that is done.
     #[serde(default)]
     pub is_withdrawn: bool,
+    /// Whether its module was never on, as far as is known, when it was withdrawn: unless there is a release of it, no hook runs at its
+    /// end, also if another operator sees to that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_never_on: bool,
     /// Whether what the bundle says about `<key>Enabled` counts.
     #[serde(default)]
     pub auto_enable: bool,
@@ -247,6 +251,7 @@ impl RegisteredAddon {
             is_retained: false,
             is_held: false,
             is_withdrawn: false,
+            was_never_on: false,
             auto_enable: false,
             previous: None,
             is_unproven: false,

@@ -96,7 +96,7 @@ impl Bindings {
         }
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
             let key = BindingKey::new(&hook.id, order, index);
-            if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor()) {
+            if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor(), cx.now) {
                 cx.push(Effect::StartMonitor { monitor, spec });
             }
         }
@@ -148,6 +148,11 @@ impl Bindings {
         for monitor in self.watches.disable(hook) {
             cx.push(Effect::StopMonitor { monitor });
         }
+    }
+
+    /// Has the bindings of a hook that are on show it all objects once more, as if they had just been listed.
+    pub(crate) fn synchronize_again(&mut self, hook: &HookId) {
+        self.watches.synchronize_again(hook);
     }
 
     /// Switches the kubernetes bindings of all hooks of a scope off.
@@ -283,6 +288,14 @@ impl Bindings {
         let is_missing =
             |index: &usize| self.watches.monitor_of(&hook.id, *index).is_some_and(|monitor| !monitor.listed);
         required.filter(is_missing).map(|index| self.missing_list(&hook.id, index)).next()
+    }
+
+    /// Returns which binding is off that a run with `contexts` shows: it would show that there are no objects.
+    pub(crate) fn off_for(&self, hook: &Hook, contexts: &[BindingContext]) -> Option<Reason> {
+        let mut required = required_bindings(&hook.spec, contexts).into_iter();
+        let index = required.find(|index| self.watches.monitor_of(&hook.id, *index).is_none())?;
+        let kind = hook.spec.kubernetes.get(index).map_or("", |binding| binding.selection.kind.as_str());
+        Some(Reason::List(format!("{kind} for hook {}", hook.id)))
     }
 
     /// Returns when the hook may run again, if it may not run at `now`.

@@ -3,6 +3,7 @@
 //! See docs/hooks.md#kubernetes-bindings.
 
 mod bindings;
+mod first_list;
 mod rate;
 mod schedule;
 mod tally;

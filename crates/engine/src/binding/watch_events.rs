@@ -29,8 +29,8 @@ impl Bindings {
     pub(crate) fn list(&mut self, lists: Vec<(MonitorId, Objects)>) -> Vec<(MonitorId, Listing)> {
         let mut listings = Vec::with_capacity(lists.len());
         for (id, objects) in lists {
-            let Some(monitor) = self.watches.monitor_mut(id) else { continue };
-            listings.push((id, monitor.list(objects)));
+            let listing = self.watches.change(id, |monitor| monitor.list(objects));
+            listings.extend(listing.map(|listing| (id, listing)));
         }
         listings
     }
@@ -76,15 +76,13 @@ impl Bindings {
     }
 
     /// Records that the kind of a watch exists: it is listed next. Returns whether the watch exists.
-    pub(crate) fn kind_appeared(&mut self, id: MonitorId) -> bool {
-        let Some(monitor) = self.watches.monitor_mut(id) else { return false };
-        monitor.appear();
-        true
+    pub(crate) fn kind_appeared(&mut self, id: MonitorId, now: Time) -> bool {
+        self.watches.change(id, |monitor| monitor.appear(now)).is_some()
     }
 
     /// Records that the kind of a watch does not exist. Returns what hooks see, if the watch exists.
     pub(crate) fn kind_vanished(&mut self, id: MonitorId, kind: String, now: Time) -> Option<Vec<Change>> {
-        Some(self.watches.monitor_mut(id)?.vanish(kind, now))
+        self.watches.change(id, |monitor| monitor.vanish(kind, now))
     }
 
     /// Records that a watch broke. The adapter goes on trying. Returns its kind, and for how long it does not work if that is
@@ -95,9 +93,22 @@ impl Bindings {
         failure: Failure,
         now: Time,
     ) -> Option<(String, Duration)> {
-        let monitor = self.watches.monitor_mut(id)?;
-        let lasting = monitor.fail(failure, now)?;
-        Some((monitor.spec.selection.kind.clone(), lasting))
+        let lasting = self.watches.change(id, |monitor| monitor.fail(failure, now))??;
+        Some((self.watches.monitor(id)?.spec.selection.kind.clone(), lasting))
+    }
+
+    /// Returns when the next first list is late.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.watches.next_late()
+    }
+
+    /// Returns the hooks whose first lists have become late: others need not wait for them any more.
+    pub(crate) fn take_late(&mut self, now: Time) -> BTreeSet<HookId> {
+        let mut hooks = BTreeSet::new();
+        while let Some(id) = self.watches.take_late(now) {
+            hooks.extend(self.users(id).into_iter().flatten().map(|key| key.hook.clone()));
+        }
+        hooks
     }
 
     /// Returns why a watch has no first list, where a module may bring what is missing.

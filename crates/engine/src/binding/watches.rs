@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Tally;
+use super::first_list::FirstList;
 use super::watch_health::{Restored, WatchHealth};
 use crate::catalog::Hook;
 use crate::failure::{Failure, FailureKind};
@@ -14,15 +15,14 @@ use crate::name::{BindingKey, HookId, MonitorId, Scope};
 use crate::queue::Reason;
 use crate::time::Time;
 
-/// How long the first list is refused until others need not wait for it. A right may come a moment later than the operator.
-const REFUSED: Duration = Duration::from_secs(5);
-
 /// All watches, and all bindings that are switched on.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     monitors: BTreeMap<MonitorId, Monitor>,
     by_spec: BTreeMap<MonitorSpec, MonitorId>,
     bindings: BTreeMap<HookId, BTreeMap<usize, Binding>>,
+    /// When first lists are late that are not yet.
+    late: BTreeSet<(Time, MonitorId)>,
     last_id: u64,
 }
 
@@ -39,14 +39,12 @@ pub(super) struct Monitor {
     pub(super) tally: Tally,
     /// Whether the snapshot is complete.
     pub(super) listed: bool,
+    /// Its first list, as far as that is waited for.
+    first_list: FirstList,
     /// The kind that it waits for.
     pub(super) missing_kind: Option<String>,
     /// Since when it waits for that.
     missing_since: Option<Time>,
-    /// Since when a right is missing for its first list, if its last failure was that one.
-    refused_since: Option<Time>,
-    /// Whether that is so for so long that the right is not about to come.
-    is_refused: bool,
     /// Whether it works.
     health: WatchHealth,
     /// Whether its filter works on all objects.
@@ -68,7 +66,8 @@ pub(super) struct Binding {
 ///
 /// ```text
 /// Off ─▶ Listing ─▶ Synchronizing { held_back } ─▶ Live
-///  ▲                                                │
+///  ▲                      ▲                         │
+///  │                      └─ its hook has new code ─┤
 ///  └──────────────── its hook goes ─────────────────┘
 /// ```
 #[derive(Debug)]
@@ -107,12 +106,14 @@ impl Watches {
         &mut self,
         key: &BindingKey,
         spec: MonitorSpec,
+        now: Time,
     ) -> Option<(MonitorId, Arc<MonitorSpec>)> {
         if self.binding(&key.hook, key.index).is_some() {
             return None;
         }
         let known = self.by_spec.get(&spec).copied();
-        let refused_since = self.refused_since(&spec.selection);
+        let like = self.failing_like(&spec.selection);
+        let first_list = like.map_or_else(|| FirstList::asked(now), |like| FirstList::asked_like(now, like));
         let id = known.unwrap_or_else(|| self.next_id());
         let monitor = self.monitors.entry(id).or_insert_with(|| {
             self.by_spec.insert(spec.clone(), id);
@@ -122,10 +123,9 @@ impl Watches {
                 snapshot: Snapshot::default(),
                 tally: Tally::default(),
                 listed: false,
+                first_list,
                 missing_kind: None,
                 missing_since: None,
-                refused_since,
-                is_refused: false,
                 health: WatchHealth::default(),
                 filter: WatchHealth::default(),
             }
@@ -139,6 +139,9 @@ impl Watches {
         let spec = Arc::clone(&monitor.spec);
         let bindings = self.bindings.entry(key.hook.clone()).or_default();
         bindings.insert(key.index, Binding { monitor: id, state, seen: Tally::default() });
+        if known.is_none() {
+            self.note_late(id, None);
+        }
         known.is_none().then_some((id, spec))
     }
 
@@ -150,19 +153,61 @@ impl Watches {
             monitor.users.retain(|key| key.hook != *hook || key.index != index);
             if monitor.users.is_empty() {
                 self.by_spec.remove(&*monitor.spec);
+                let before = monitor.late_at();
                 self.monitors.remove(&binding.monitor);
+                self.note_late(binding.monitor, before);
                 idle.push(binding.monitor);
             }
         }
         idle
     }
 
-    /// Returns since when a right is missing for the lists of watches of the same objects: a new one misses it for as long.
-    fn refused_since(&self, selection: &Selection) -> Option<Time> {
+    /// Makes the live bindings of a hook due for a Synchronization. Their snapshots stay.
+    pub(super) fn synchronize_again(&mut self, hook: &HookId) {
+        for binding in self.bindings.get_mut(hook).into_iter().flat_map(BTreeMap::values_mut) {
+            if let BindingState::Live = binding.state {
+                binding.state = BindingState::Synchronizing { held_back: Vec::new(), queued: false };
+            }
+        }
+    }
+
+    /// Returns the first list of a watch of the same objects that fails for longest: one of a new watch fails for as long.
+    fn failing_like(&self, selection: &Selection) -> Option<&FirstList> {
         let first = MonitorSpec { selection: selection.clone(), jq_filter: None, keep_objects: false };
         let same = self.by_spec.range(first..).take_while(|(spec, _)| spec.selection == *selection);
         let unlisted = same.filter_map(|(_, id)| self.monitors.get(id)).filter(|monitor| !monitor.listed);
-        unlisted.filter_map(|monitor| monitor.refused_since).min()
+        let failing = unlisted.map(|monitor| &monitor.first_list);
+        failing.filter(|list| list.failing_since().is_some()).min_by_key(|list| list.failing_since())
+    }
+
+    /// Notes when the first list of a watch is late, where that was another time before.
+    fn note_late(&mut self, id: MonitorId, before: Option<Time>) {
+        let at = self.monitors.get(&id).and_then(Monitor::late_at);
+        if let Some(before) = before.filter(|before| at != Some(*before)) {
+            self.late.remove(&(before, id));
+        }
+        self.late.extend(at.map(|at| (at, id)));
+    }
+
+    /// Changes a watch in what its first list depends on.
+    pub(super) fn change<T>(&mut self, id: MonitorId, change: impl FnOnce(&mut Monitor) -> T) -> Option<T> {
+        let monitor = self.monitors.get_mut(&id)?;
+        let before = monitor.late_at();
+        let changed = change(monitor);
+        self.note_late(id, before);
+        Some(changed)
+    }
+
+    /// Returns when the next first list is late.
+    pub(super) fn next_late(&self) -> Option<Time> {
+        self.late.first().map(|(at, _)| *at)
+    }
+
+    /// Returns a watch whose first list has become late.
+    pub(super) fn take_late(&mut self, now: Time) -> Option<MonitorId> {
+        let (_, id) = self.late.first().filter(|(at, _)| *at <= now).copied()?;
+        self.change(id, |monitor| monitor.first_list.judge(now));
+        Some(id)
     }
 
     /// Returns the binding, if it is on.
@@ -280,38 +325,39 @@ impl Monitor {
         let changes = self.snapshot.replace(objects.into_iter().collect());
         self.tally.count(&changes, &self.snapshot);
         let first = !std::mem::replace(&mut self.listed, true);
-        (self.missing_kind, self.missing_since, self.is_refused) = (None, None, false);
+        (self.missing_kind, self.missing_since) = (None, None);
         self.judge_filter();
         // What the first list shows is what the Synchronization shows.
         if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } }
     }
 
     /// Records that the kind exists: its objects are listed and watched anew.
-    pub(super) fn appear(&mut self) {
-        (self.missing_kind, self.missing_since, self.is_refused) = (None, None, false);
+    pub(super) fn appear(&mut self, now: Time) {
+        (self.missing_kind, self.missing_since) = (None, None);
+        self.first_list = FirstList::asked(now);
         self.health = WatchHealth::default();
     }
 
     /// Records why the watch or its filter does not work. Returns for how long the watch has not, if that is long and was not announced.
     pub(super) fn fail(&mut self, failure: Failure, now: Time) -> Option<Duration> {
+        self.first_list.fail(failure.kind, now);
         if failure.kind == FailureKind::HookOutput {
             // Who wrote the filter is told by the status of the operator. The watch itself works.
             self.filter.fail(failure, now);
             return None;
         }
-        if failure.kind == FailureKind::Forbidden && !self.listed {
-            let since = *self.refused_since.get_or_insert(now);
-            self.is_refused |= now.since(since) >= REFUSED;
-        } else {
-            self.refused_since = None;
-        }
         self.health.fail(failure, now)
     }
 
-    /// Returns why it has no first list, where a module may bring what is missing: a kind, or a right.
+    /// Returns why it has no first list, where a module may bring what is missing: a kind, a right, what else the list fails of.
     pub(super) fn obstacle(&self) -> Option<Reason> {
-        let refused = || self.is_refused.then(|| Reason::Right(self.spec.selection.kind.clone()));
-        self.missing_kind.clone().map(Reason::Kind).or_else(refused)
+        let missing = self.missing_kind.clone().map(Reason::Kind);
+        missing.or_else(|| self.first_list.obstacle(&self.spec.selection.kind))
+    }
+
+    /// Returns when its first list is late, if it is waited for and not late yet.
+    fn late_at(&self) -> Option<Time> {
+        self.first_list.late_at().filter(|_| !self.listed && self.missing_kind.is_none())
     }
 
     /// Records that it is announced that the watch does not work.
@@ -365,7 +411,6 @@ impl Monitor {
     pub(super) fn vanish(&mut self, kind: String, now: Time) -> Vec<Change> {
         self.missing_kind = Some(kind);
         self.missing_since.get_or_insert(now);
-        self.is_refused = false;
         let changes = self.snapshot.replace(BTreeMap::new());
         self.tally.count(&changes, &self.snapshot);
         if self.listed { changes } else { Vec::new() }

@@ -30,6 +30,8 @@ pub(super) struct Sourced {
     pub(super) auto_enable: bool,
     /// Whether the module is to be removed, whatever others say.
     pub(super) is_withdrawn: bool,
+    /// Whether it was never on when that was decided.
+    pub(super) was_never_on: bool,
     /// The namespaces where releases of it may be left.
     pub(super) left_namespaces: BTreeSet<Option<Arc<str>>>,
 }
@@ -41,6 +43,7 @@ impl Sourced {
             source: addon.source.clone(),
             auto_enable: addon.auto_enable,
             is_withdrawn: addon.is_withdrawn,
+            was_never_on: addon.was_never_on,
             left_namespaces: addon.left_namespaces.clone(),
         }
     }

@@ -24,13 +24,21 @@ const ABSENT: usize = 1_000;
 impl Configuration {
     /// Returns what flags say about a module, without its script.
     pub(crate) fn flags_of(&self, module: &Module) -> Decision {
-        let said = self.config.extenders.in_order().filter_map(|extender| self.opinion(module, extender));
-        let mut opinions: Vec<Opinion> = said.collect();
+        let mut opinions: Vec<Opinion> = self.opinions(module).collect();
         if let Some(source) = self.withdrawn_by(&module.name) {
             opinions.push(Opinion::Withdrawn(source.clone()));
         }
         let enabled = opinions.last().is_some_and(Opinion::is_yes);
         Decision { enabled, opinions }
+    }
+
+    /// Returns whether flags say that a module is on, but for the configuration that may withdraw it.
+    pub(crate) fn is_on_unless_withdrawn(&self, module: &Module) -> bool {
+        self.opinions(module).last().is_some_and(|opinion| opinion.is_yes())
+    }
+
+    fn opinions(&self, module: &Module) -> impl Iterator<Item = Opinion> {
+        self.config.extenders.in_order().filter_map(|extender| self.opinion(module, extender))
     }
 
     /// Returns what one says about a module; `None` from a script, which is asked later.

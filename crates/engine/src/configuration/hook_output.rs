@@ -186,7 +186,8 @@ impl Configuration {
             *scope == Scope::Global && self.set_dynamic_flags(cx, hook, &prepared.output, cause);
         if !prepared.output.metrics.is_empty() {
             let operations = prepared.output.metrics.as_slice().into();
-            cx.notify(Notice::MetricsExported { hook: hook.id.clone(), operations });
+            let unquotable = self.unquotable(scope.module());
+            cx.notify(Notice::MetricsExported { hook: hook.id.clone(), operations, unquotable });
         }
         Carried::Done { usage, changed, flags_changed }
     }

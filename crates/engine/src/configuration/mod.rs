@@ -17,3 +17,4 @@ mod undecided;
 pub(crate) use decision::{Decision, Opinion};
 pub(crate) use hook_output::{Carried, Prepared, mismatch};
 pub(crate) use sections::Configuration;
+pub(crate) use sourced::SourcedChange;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, Unquotable};
 use crate::view::ends;
 
 impl Configuration {
@@ -25,7 +25,7 @@ impl Configuration {
     fn redact_notice(&self, notice: &mut Notice) {
         // Whose values its texts may quote: those of a module, or those of all.
         let module = match notice {
-            Notice::MetricsExported { hook, operations } => {
+            Notice::MetricsExported { hook, operations, .. } => {
                 return self.redact_labels(hook.scope.module(), operations);
             }
             Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
@@ -107,6 +107,12 @@ impl Configuration {
         let sections = self.sections_seen_by(module);
         let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
         Secrets::of(&values).into_owned().with(self.config_secrets())
+    }
+
+    /// Returns the same for texts that are made later. What the Secret over the ConfigMap says is not quoted, whatever may be.
+    pub(super) fn unquotable(&self, module: Option<&ModuleName>) -> Unquotable {
+        let seen = if self.config.quote_values { Vec::new() } else { self.sections_seen_by(module) };
+        Unquotable::new(seen, self.config_secrets())
     }
 
     /// Returns `failure` with what everybody may read of it, for as long as it is shown.

@@ -1,6 +1,6 @@
 //! The modules of bundles: which configuration of sources brought each, and what that means for whether it is on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Configuration;
@@ -9,9 +9,18 @@ use crate::addon::{RegisteredAddon, Registry, SourceKey, SourceKind};
 use crate::catalog::{EnabledFlag, Module, Origin};
 use crate::name::{ModuleName, QueueName};
 
+/// What differs in which modules bundles bring.
+#[derive(Debug, Default)]
+pub(crate) struct SourcedChange {
+    /// Whether others say from now on which modules are on.
+    pub(crate) is_other: bool,
+    /// The modules that are withdrawn from now on.
+    pub(crate) withdrawn: BTreeSet<ModuleName>,
+}
+
 impl Configuration {
-    /// Records which modules bundles bring. Returns whether that differs.
-    pub(crate) fn set_sourced(&mut self, registry: &Registry) -> bool {
+    /// Records which modules bundles bring. Returns what differs in that.
+    pub(crate) fn set_sourced(&mut self, registry: &Registry) -> SourcedChange {
         let before = std::mem::replace(&mut self.registered, registry.addons.clone());
         let (gone, came) = before.differing(&self.registered);
         let modules = |lists: Vec<&'_ Arc<Vec<RegisteredAddon>>>| -> BTreeMap<ModuleName, Sourced> {
@@ -20,12 +29,15 @@ impl Configuration {
         };
         // What is as it was is not looked up: of ten modules of a configuration, one may differ.
         let (mut gone, came) = (modules(gone), modules(came));
-        let mut is_other = false;
+        let mut change = SourcedChange::default();
         for (name, now) in came {
             let before = gone.remove(&name);
             if !before.as_ref().is_some_and(|before| before.is_like(&now)) {
                 self.undecided.add(&name);
-                is_other = true;
+                change.is_other = true;
+            }
+            if now.is_withdrawn && !before.as_ref().is_some_and(|before| before.is_withdrawn) {
+                change.withdrawn.insert(name.clone());
             }
             if before.as_ref() != Some(&now) {
                 self.sourced.insert(name, now);
@@ -34,9 +46,9 @@ impl Configuration {
         for name in gone.keys() {
             self.undecided.add(name);
             self.sourced.remove(name);
-            is_other = true;
+            change.is_other = true;
         }
-        is_other
+        change
     }
 
     /// Returns the configuration of sources that brought a module, if one did.
@@ -95,6 +107,11 @@ impl Configuration {
     /// Returns the configuration of sources that withdraws a module, if one does.
     pub(crate) fn withdrawn_by(&self, name: &ModuleName) -> Option<&SourceKey> {
         self.sourced.get(name).filter(|sourced| sourced.is_withdrawn).map(|sourced| &sourced.source)
+    }
+
+    /// Returns whether a module that is withdrawn was never on when that was decided.
+    pub(crate) fn was_never_on(&self, name: &ModuleName) -> bool {
+        self.sourced.get(name).is_some_and(|sourced| sourced.was_never_on)
     }
 
     /// Returns what files say about whether a module is on. A bundle has a say only where its configuration lets it.

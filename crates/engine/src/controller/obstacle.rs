@@ -43,6 +43,8 @@ impl Controller {
             Reason::BrokenVersion(_)
             | Reason::EarlierRun
             | Reason::Finalizing { .. }
+            | Reason::Hooks
+            | Reason::LateList(_)
             | Reason::List(_)
             | Reason::Modules(_)
             | Reason::Parked(_)

@@ -8,6 +8,7 @@ use super::progress::Progress;
 use super::readiness::Readiness;
 use crate::cause::Cause;
 use crate::config::Config;
+use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::hook::Lifecycle;
 use crate::module::{Lower, ModuleState, Modules};
@@ -164,12 +165,14 @@ impl Converges {
             let name = module.spec().name.clone();
             if let Some(queue) = lower.configuration.guest_queue(&name) {
                 // Nobody waits for it.
-                put_guest(lower, module, &queue, (event, head), !removed.contains(&name));
+                let is_removed =
+                    !removed.contains(&name) && modules.leaves_something(lower.configuration, module);
+                put_guest(lower, module, &queue, (event, head), is_removed);
                 continue;
             }
             let why = format!("module {name}");
             if !module.is_on() {
-                if module.is_active() && !removed.contains(&name) {
+                if modules.leaves_something(lower.configuration, module) && !removed.contains(&name) {
                     let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
                     removals.push(Task::of(lower.cx, head, kind, event, why));
                 }
@@ -297,25 +300,38 @@ pub(crate) fn is_at(queues: &Queues, generation: Option<u64>, point: Lifecycle) 
     queues.main_tasks().any(is_it)
 }
 
-/// Returns the runs of those of `names` that are on, each with its CRDs before it. Those of namespaces are put in their queues.
+/// Returns the removals of those of `names` of which nobody knows whether there is something, and the runs of those that are on, each
+/// with its CRDs before it. Those of namespaces are put in their queues.
 fn changed_runs(
     lower: &mut Lower<'_>,
     modules: &Modules,
     head: &TaskHead,
     names: &BTreeSet<ModuleName>,
 ) -> Vec<Task> {
-    let mut runs = Vec::new();
-    let mut changed: Vec<&ModuleState> =
-        names.iter().filter_map(|name| modules.get(name)).filter(|module| module.can_run()).collect();
+    let (mut removals, mut runs) = (Vec::new(), Vec::new());
+    let is_unseen = |module: &ModuleState, configuration: &Configuration| {
+        !module.is_on() && modules.is_unseen(configuration, module)
+    };
+    let mut changed: Vec<&ModuleState> = names.iter().filter_map(|name| modules.get(name)).collect();
+    changed.retain(|module| module.can_run() || is_unseen(module, lower.configuration));
+    if changed.iter().any(|module| !module.is_on()) {
+        let removed = being_removed(lower.queues);
+        changed.retain(|module| module.is_on() || !removed.contains(&module.spec().name));
+    }
     changed.sort_by_key(|module| (module.spec().order, &module.spec().name));
     for module in changed {
-        if let Some(queue) = lower.configuration.guest_queue(&module.spec().name) {
-            put_guest(lower, module, &queue, (head.trigger, head), false);
-        } else if !lower.queues.is_pending(&module.spec().name) {
+        let name = &module.spec().name;
+        if let Some(queue) = lower.configuration.guest_queue(name) {
+            put_guest(lower, module, &queue, (head.trigger, head), !module.is_on());
+        } else if !module.is_on() {
+            let cause = head.cause.then(format!("module {name}"));
+            let kind = TaskKind::ModuleDelete(ModuleDelete::new(name.clone()));
+            removals.push(Task::new(lower.cx, &head.queue, kind, head.trigger, cause, None));
+        } else if !lower.queues.is_pending(name) {
             runs.extend(tasks_of_run(lower.cx, module, (&head.queue, head.trigger), &head.cause));
         }
     }
-    runs
+    removals.into_iter().rev().chain(runs).collect()
 }
 
 /// Returns the task of a run of a module, with that of its CRDs before it if they are not there.
@@ -333,14 +349,13 @@ fn tasks_of_run(
     kinds.map(|kind| Task::new(cx, queue, kind, trigger, cause.clone(), None)).collect()
 }
 
-/// Puts what a module of a namespace has to do in its `queue`: its run if it is on, and its removal if it is off and that
-/// `may_be_removed`. What is in flight of the contrary ends.
+/// Puts what a module of a namespace has to do in its `queue`: its run if it is on, and its removal if it is off and `is_removed`. What is in flight of the contrary ends.
 fn put_guest(
     lower: &mut Lower<'_>,
     module: &ModuleState,
     queue: &QueueName,
     (event, head): (Trigger, &TaskHead),
-    may_be_removed: bool,
+    is_removed: bool,
 ) {
     let name = &module.spec().name;
     if module.is_on() {
@@ -349,7 +364,7 @@ fn put_guest(
             let tasks = tasks_of_run(lower.cx, module, (queue, event), &head.cause);
             lower.queues.put(lower.cx, queue, End::Back, tasks);
         }
-    } else if module.is_active() && may_be_removed {
+    } else if is_removed {
         lower.queues.end_attempts(lower.cx, name, |task| task.module_run().is_some());
         let (kind, cause) = (
             TaskKind::ModuleDelete(ModuleDelete::new(name.clone())),

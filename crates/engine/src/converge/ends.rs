@@ -8,10 +8,10 @@ use super::readiness::Ended;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::module::{Lower, Modules};
-use crate::name::{ModuleName, QueueName, ReleaseName};
+use crate::name::{ModuleName, QueueName, ReleaseName, Scope};
 use crate::notice::{Notice, TaskInfo};
 use crate::queue::{End, Queues};
-use crate::task::{Task, TaskKind, Trigger};
+use crate::task::{HookRun, Task, TaskKind, Trigger};
 use crate::time::Time;
 use crate::view::ConvergeView;
 
@@ -61,7 +61,7 @@ impl Converges {
     /// Looks whether the operator has become ready.
     ///
     /// A global hook that waits for what a module may bring holds no other back, but what it does for all
-    /// modules is not done before: the operator is not called ready.
+    /// modules is not done before: the operator is not called ready, also while it does that then.
     pub(crate) fn check_ready(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
         if self.readiness.is_ready() || !self.is_first_done() {
             return;
@@ -69,6 +69,13 @@ impl Converges {
         let unready = lower.bindings.unready(modules.global_hooks());
         let late = || lower.queues.global_hook_aside().filter(|(_, reason)| reason.may_come_from_modules());
         let unready = unready.or_else(late);
+        let is_for_all = |task: &Task| {
+            let is_global = |run: &HookRun| matches!(run.hook.scope, Scope::Global);
+            task.is_of_converge() && task.hook_run().is_some_and(is_global)
+        };
+        if unready.is_none() && self.readiness.waits() && lower.queues.main_tasks().any(is_for_all) {
+            return;
+        }
         if !self.readiness.set_ready(unready.is_none()) {
             return;
         }

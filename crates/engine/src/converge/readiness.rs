@@ -96,6 +96,11 @@ impl Readiness {
         std::mem::replace(&mut self.ready, ready) != ready
     }
 
+    /// Returns whether the operator has not become ready behind its first converge.
+    pub(super) fn waits(&self) -> bool {
+        self.ready == Ready::Waits
+    }
+
     /// Returns whether the operator has become ready.
     pub(super) fn is_ready(&self) -> bool {
         self.ready == Ready::Yes

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::state::{Leaving, Release, hooks_at};
 use super::{Lower, Modules, Phase};
 use crate::binding::Unfinished;
+use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::hook::Lifecycle;
@@ -41,11 +42,14 @@ impl Modules {
             let spec = Arc::clone(&module.spec);
             match delete.stage {
                 DeleteStage::Begin => {
-                    if !module.is_active && module.release == Release::Absent {
+                    if self.is_nothing(name) {
                         return Next::Gone;
                     }
                     if lower.queues.has_earlier_run(name, &head.queue) {
                         return Next::Wait(Reason::EarlierRun);
+                    }
+                    if let Some(next) = self.look_for_release(lower, name) {
+                        return next;
                     }
                     if spec.has_unread_hooks && std::mem::take(&mut delete.reads_hooks) {
                         // It ran in a process before this one.
@@ -53,11 +57,7 @@ impl Modules {
                         let effect = Effect::LoadModule { run, module: name.clone() };
                         return Next::Run(run, Answer::Task, Box::new(effect));
                     }
-                    delete.stage = if module.may_leave_release(lower.configuration) {
-                        DeleteStage::BeforeDeleteHelm(0)
-                    } else {
-                        DeleteStage::Finalize(None)
-                    };
+                    delete.stage = self.first_stage(lower.configuration, name);
                     self.begin_deletion(lower, name);
                 }
                 DeleteStage::BeforeDeleteHelm(n) => {
@@ -102,6 +102,22 @@ impl Modules {
         }
     }
 
+    /// Returns whether there is nothing of a module to remove.
+    pub(super) fn is_nothing(&self, name: &ModuleName) -> bool {
+        let module = self.states.get(name);
+        module.is_none_or(|module| !module.is_active && module.release == Release::Absent)
+    }
+
+    /// Returns what the removal of a module begins with.
+    fn first_stage(&self, configuration: &Configuration, name: &ModuleName) -> DeleteStage {
+        let module = self.states.get(name);
+        if module.is_some_and(|module| module.may_leave_release(configuration)) {
+            DeleteStage::BeforeDeleteHelm(0)
+        } else {
+            DeleteStage::Finalize(None)
+        }
+    }
+
     /// Returns how long the removal of a module waits for objects that are being deleted, and that its hooks finalize; `None` if it
     /// goes on. `since` is when it began to wait.
     fn unfinished(&self, lower: &mut Lower<'_>, name: &ModuleName, since: Option<Time>) -> Option<Next> {
@@ -142,6 +158,8 @@ impl Modules {
         let target = self.release_place(lower.configuration, name);
         let Some(module) = self.states.get_mut(name) else { return };
         let was_ready = module.leaving.is_some_and(|leaving| leaving.was_ready);
+        // Without its release it is not removed yet: its last hooks have to succeed.
+        module.is_active = true;
         module.leaving = Some(Leaving { was_ready: was_ready || module.first_run_done });
         // Whatever comes next, the module's hooks have to prepare everything again.
         module.first_run_done = false;

@@ -26,6 +26,10 @@ pub(super) struct Files {
     scripted: BTreeSet<ModuleName>,
     /// Those in force that have hooks which the API server may ask.
     asked: BTreeSet<ModuleName>,
+    /// Those in force that have hooks which nobody has asked what they want, and none of a bundle before.
+    unread: BTreeSet<ModuleName>,
+    /// Those in force whose hooks are of a bundle before.
+    lent: BTreeSet<ModuleName>,
     /// Those in force that have hooks which keep objects by a finalizer.
     finalizing: BTreeSet<ModuleName>,
     /// Those in force that require others.
@@ -172,6 +176,8 @@ impl Files {
         };
         mark(&mut self.scripted, module.enabled_script.is_some());
         mark(&mut self.asked, module.hooks.iter().any(|hook| hook.spec.has_webhooks()));
+        mark(&mut self.unread, module.has_unread_hooks && module.hooks.is_empty());
+        mark(&mut self.lent, module.has_unread_hooks && !module.hooks.is_empty());
         mark(&mut self.finalizing, module.hooks.iter().any(|hook| hook.spec.has_finalizers()));
         mark(&mut self.requiring, !module.settings.requires.is_empty());
         mark(&mut self.orphans, false);
@@ -181,6 +187,8 @@ impl Files {
     pub(super) fn orphaned(&mut self, name: &ModuleName, is_left: bool) {
         self.scripted.remove(name);
         self.asked.remove(name);
+        self.unread.remove(name);
+        self.lent.remove(name);
         self.finalizing.remove(name);
         self.requiring.remove(name);
         if is_left {
@@ -191,6 +199,16 @@ impl Files {
     /// Records that nothing is left of an orphan.
     pub(super) fn forget(&mut self, name: &ModuleName) {
         self.orphans.remove(name);
+    }
+
+    /// Iterates over the modules with hooks that nobody has asked what they want, and with none of a bundle before.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &ModuleName> {
+        self.unread.iter()
+    }
+
+    /// Iterates over the modules whose hooks are of a bundle before.
+    pub(super) fn lent(&self) -> impl Iterator<Item = &ModuleName> {
+        self.lent.iter()
     }
 
     /// Iterates over the modules with hooks that keep objects by a finalizer.

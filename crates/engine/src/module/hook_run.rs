@@ -104,7 +104,11 @@ impl Modules {
         let contexts = vec![context];
         let not_now =
             self.broken_version(&hook.id).or_else(|| lower.bindings.held_up(&hook.id, lower.cx.now));
-        if let Some(reason) = not_now.or_else(|| lower.bindings.missing_for(hook, &contexts)) {
+        // Its module may be about to run, with other bindings than before.
+        let missing = || {
+            lower.bindings.off_for(hook, &contexts).or_else(|| lower.bindings.missing_for(hook, &contexts))
+        };
+        if let Some(reason) = not_now.or_else(missing) {
             return Err(reason);
         }
         let labels = RunLabels {

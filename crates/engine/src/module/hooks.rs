@@ -137,6 +137,20 @@ impl Modules {
         global.chain(hooks).filter(|(hook, _)| hook.spec.has_webhooks())
     }
 
+    /// Returns the definitions whose objects a hook converts, whether its module is on or not; `None` if some hooks have not said yet
+    /// what they want.
+    pub(crate) fn converted(&self) -> Option<BTreeSet<String>> {
+        let has_unread = self.files.unread().chain(self.files.lent()).next().is_some();
+        if has_unread || !self.files.are_in_force() {
+            return None;
+        }
+        let places = self.files.places_of_asked(|name| Some(self.states.get(name)?.spec.order));
+        let modules = places.into_iter().filter_map(|place| self.at(place));
+        let hooks = modules.flat_map(|module| &module.spec.hooks).chain(&self.global.hooks);
+        let conversions = hooks.flat_map(|hook| &hook.spec.conversions);
+        Some(conversions.map(|conversion| conversion.crd_name.clone()).collect())
+    }
+
     /// Queues the hooks that a crontab line runs.
     pub(crate) fn schedule_due(&self, lower: &mut Lower<'_>, line: &CronLine) {
         let cause = Cause::outside(format!("schedule {line}"));

@@ -1,5 +1,6 @@
 //! Modules and global hooks: their files in force, what is known about each, their runs, removals and releases.
 
+mod asking;
 mod broken_files;
 mod bundle_runs;
 mod chart_dependencies;
@@ -11,6 +12,7 @@ mod events;
 mod files;
 mod hook_run;
 mod hooks;
+mod lent_hooks;
 mod lower;
 mod mending;
 mod mends;
@@ -29,10 +31,12 @@ mod retries;
 mod run;
 mod state;
 mod task_queue;
+mod unread_hooks;
 mod view;
 mod waits;
 mod watch_events;
 mod watch_health;
+mod withdrawal;
 
 pub(crate) use bundle_runs::BundleRuns;
 pub(crate) use chart_package::PlannedInput;
@@ -45,4 +49,4 @@ pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;
 pub(crate) use state::{ModuleState, Phase};
 pub(crate) use task_queue::queue_of;
-pub(crate) use watch_events::kind_appeared;
+pub(crate) use watch_events::{kind_appeared, look_at_late_lists};

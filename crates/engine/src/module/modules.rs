@@ -13,6 +13,7 @@ use super::mends::Mends;
 use super::ownerless::Ownerless;
 use super::state::{Leaving, Release};
 use super::task_queue::queue_of;
+use super::unread_hooks::UnreadHooks;
 use super::waits::Waits;
 use super::{Lower, ModuleState, Phase};
 use crate::addon::Digest;
@@ -78,6 +79,10 @@ pub(crate) struct Modules {
     pub(super) has_departures: bool,
     /// Which modules wait for others.
     pub(super) waits: Waits,
+    /// The modules whose hooks of a bundle before gave way to their own since the last call of [`Modules::take_replaced_hooks`].
+    pub(super) replaced_hooks: BTreeSet<ModuleName>,
+    /// The hooks of bundles that are asked what they want beside the queues.
+    pub(super) unread_hooks: UnreadHooks,
     /// The objects of releases that are put right.
     pub(super) mends: Mends,
     /// The tests of charts that run, or wait to.
@@ -109,10 +114,13 @@ impl Modules {
                 self.chart_changes.insert(state.spec.name.clone());
             }
             // Its removal began in a process before this one, and may not have come to its last hook.
-            state.is_active = is_withdrawn && state.spec.origin.digest().is_some();
+            state.may_have_run = state.spec.origin.digest().is_some();
+            let was_never_on = lower.configuration.was_never_on(name);
+            state.is_active = is_withdrawn && state.may_have_run && !was_never_on;
             self.states.insert(name.clone(), state);
             self.note_left(lower.configuration, name);
         }
+        self.ownerless = Ownerless::new(self.missing(lower.configuration));
         self.global = catalog.global;
         self.in_service += 1;
         self.has_departures = true;
@@ -179,12 +187,14 @@ impl Modules {
         self.states.get(name)?.spec.origin.digest()
     }
 
-    /// Returns the bundles of modules that are in force although something else was to be loaded.
+    /// Returns the bundles of modules that are in force although something else was to be loaded, or whose hooks are.
     pub(crate) fn outdated_bundles(&self) -> BTreeSet<Digest> {
         let is_old =
             |module: &&ModuleState| module.phase == Phase::Orphaned || module.broken_version.is_some();
         let outdated = self.files.outdated().filter_map(|name| self.states.get(name));
-        outdated.filter(is_old).filter_map(|module| module.spec.origin.digest().cloned()).collect()
+        let outdated = outdated.filter(is_old).filter_map(|module| module.spec.origin.digest().cloned());
+        let lent = self.files.lent().filter_map(|name| self.states.get(name)?.hooks_from.clone());
+        outdated.chain(lent).collect()
     }
 
     /// Returns the modules of bundles that changed since the last call.

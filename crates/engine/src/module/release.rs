@@ -335,7 +335,7 @@ impl Modules {
     }
 
     /// Returns the modules that are registered, and not there.
-    fn missing(&self, configuration: &Configuration) -> BTreeSet<ModuleName> {
+    pub(super) fn missing(&self, configuration: &Configuration) -> BTreeSet<ModuleName> {
         let is_missing = |name: &&ModuleName| !self.states.contains_key(*name);
         configuration.sourced_names().filter(is_missing).cloned().collect()
     }

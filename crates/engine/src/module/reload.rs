@@ -125,7 +125,7 @@ impl Modules {
         let all = self.files.to_look_at(came);
         for module in &all {
             lower.configuration.undecided_mut().add(&module.name);
-            let module = &self.with_package(module);
+            let module = &self.with_hooks(&self.with_package(module));
             match self.states.get_mut(&module.name) {
                 None => {
                     reloaded.others = true;
@@ -133,7 +133,11 @@ impl Modules {
                     let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
                     // Its bundle may have been lost, and its release not.
                     let target = self.target_of(lower.configuration, &module.name, Some(&**module));
-                    state.is_active = self.ownerless.take(&module.name, &target);
+                    let may_be_there = self.ownerless.take(&module.name, &target);
+                    // Only what was listed is known to be there.
+                    state.is_active = may_be_there && self.are_releases_known;
+                    state.may_have_run =
+                        may_be_there || lower.configuration.withdrawn_by(&module.name).is_some();
                     self.add(lower, state);
                 }
                 Some(state) if state.phase == Phase::Orphaned => {
@@ -241,6 +245,7 @@ impl Modules {
             module.is_reloaded = true;
         }
         module.broken_version = None;
+        self.in_service += 1;
         self.files.in_force(name);
         self.files.adopted(new);
         lower.configuration.undecided_mut().add(name);
@@ -255,6 +260,7 @@ impl Modules {
             }
         }
         lower.bindings.limit(&new.hooks);
+        self.note_lender(lower, &old, new);
         if schedules_on {
             self.enable_schedules(lower, name);
         }

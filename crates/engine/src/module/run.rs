@@ -120,6 +120,7 @@ impl Modules {
             self.set_phase(lower.cx, lower.configuration, name, Phase::Parked, Some(why));
             return Some(Next::Gone);
         }
+        let is_asked = self.asks_hooks_of(name);
         let module = self.states.get_mut(name)?;
         run.content = Some(spec.content);
         if lower.queues.has_earlier_run(name, &head.queue) {
@@ -127,6 +128,9 @@ impl Modules {
         }
         if let Some(failure) = &module.broken_version {
             return Some(Next::Wait(Reason::BrokenVersion(failure.for_everybody().message.clone())));
+        }
+        if spec.has_unread_hooks && is_asked {
+            return Some(Next::Wait(Reason::Hooks));
         }
         if spec.has_unread_hooks {
             let run = lower.cx.ids.run();

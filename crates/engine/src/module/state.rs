@@ -10,6 +10,7 @@ use super::object_readiness::Readiness;
 use super::provision::Provision;
 use super::release_drift::ReleaseDrift;
 use super::release_places::ReleasePlaces;
+use crate::addon::Digest;
 use crate::catalog::{Hook, Module};
 use crate::configuration::{Configuration, Decision};
 use crate::drift_settings::DriftMode;
@@ -28,6 +29,8 @@ use crate::time::Time;
 pub(crate) struct ModuleState {
     /// Its files, as they are in force.
     pub(super) spec: Arc<Module>,
+    /// The bundle whose hooks are in force, if those of its own were not asked yet what they want.
+    pub(super) hooks_from: Option<Digest>,
     /// Why the files in the catalog are not in force, if they are not.
     pub(super) broken_version: Option<Failure>,
     /// What the last discovery said; `None` before the first.
@@ -38,8 +41,10 @@ pub(crate) struct ModuleState {
     pub(super) reason: Option<String>,
     /// Since when.
     pub(super) since: Time,
-    /// A run of it began: there may be something to delete when it is switched off.
+    /// A run of it began, or its removal: there may be something to delete when it is off.
     pub(super) is_active: bool,
+    /// A process before this one may have run it: it was there when this one began, or was registered and its bundle not there.
+    pub(super) may_have_run: bool,
     /// Its directory is gone, and nothing of it had begun: all that may be left is a release from before this start.
     pub(super) never_began: bool,
     /// Its first run is through.
@@ -220,12 +225,14 @@ impl ModuleState {
         Self {
             spec,
             provisions,
+            hooks_from: None,
             broken_version: None,
             decision: None,
             phase: Phase::Disabled,
             reason: None,
             since: now,
             is_active: false,
+            may_have_run: false,
             never_began: false,
             first_run_done: false,
             leaving: None,
@@ -342,7 +349,7 @@ impl ModuleState {
         &self.spec
     }
 
-    /// Returns whether there may be something to delete when it is switched off: a run of it began.
+    /// Returns whether there may be something to delete when it is off: a run of it began, or its removal.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active
     }
@@ -374,6 +381,7 @@ impl ModuleState {
     /// Forgets what a deletion undoes. What is known about release and files stays.
     pub(super) fn reset(&mut self) {
         self.is_active = false;
+        self.may_have_run = false;
         self.first_run_done = false;
         self.leaving = None;
         self.removal_since = None;

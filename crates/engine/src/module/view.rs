@@ -20,8 +20,14 @@ impl Modules {
         };
         let modules = self.in_order().chain(orphans);
         let requires = |module: &ModuleState| self.requirement_views(configuration, module);
+        // Whatever they answered since, they were asked again by a run.
+        let unanswered = |module: &ModuleState| {
+            let unanswered = self.unread_hooks.unanswered(&module.spec.name);
+            unanswered.filter(|_| module.spec.has_unread_hooks && module.is_on()).cloned()
+        };
         let view = |module: &ModuleState| ModuleView {
             requires: requires(module),
+            unanswered: unanswered(module),
             ..view(module, place(module), configuration, now)
         };
         modules.map(view).collect()
@@ -79,6 +85,8 @@ fn view(
         config_problem: configuration.module_problem(&spec.key, now),
         has_secret_values: configuration.has_secret_values(&spec.key),
         last_error: module.last_error.clone(),
+        // Known to those who ask.
+        unanswered: None,
         revision,
         release,
         elsewhere,
@@ -131,7 +139,10 @@ fn opinion_view(
             let since = said.map(|answer| answer.at);
             (Source::Script, verdict.enabled, path.unwrap_or_default(), verdict.reason, since)
         }
-        Opinion::Withdrawn(source) => (Source::Withdrawn, false, source.to_string(), None, None),
+        Opinion::Withdrawn(source) => {
+            let by = source.to_string();
+            (Source::Withdrawn(source), false, by, None, None)
+        }
     };
     OpinionView { source, says, by, reason, ago: since.map(|since| now.since(since)) }
 }

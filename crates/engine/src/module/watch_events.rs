@@ -114,6 +114,14 @@ pub(super) fn look_again(lower: &mut Lower<'_>, hooks: &BTreeSet<HookId>) {
     lower.queues.take_back(|task| concerns(task, hooks));
 }
 
+/// Lets those who wait for first lists that have become late let others go first.
+pub(crate) fn look_at_late_lists(lower: &mut Lower<'_>) {
+    let hooks = lower.bindings.take_late(lower.cx.now);
+    if !hooks.is_empty() {
+        look_again(lower, &hooks);
+    }
+}
+
 /// Returns whether a task runs one of `hooks`, or the module of one.
 fn concerns(task: &Task, hooks: &BTreeSet<HookId>) -> bool {
     let runs = |run: &ModuleRun| hooks.iter().any(|hook| hook.scope.module() == Some(&run.module));
@@ -122,7 +130,7 @@ fn concerns(task: &Task, hooks: &BTreeSet<HookId>) -> bool {
 
 /// Handles that the kind of a watch exists: it is listed next.
 pub(crate) fn kind_appeared(lower: &mut Lower<'_>, id: MonitorId) {
-    if lower.bindings.kind_appeared(id) {
+    if lower.bindings.kind_appeared(id, lower.cx.now) {
         let users = lower.bindings.users(id).into_iter().flatten();
         let hooks = users.map(|key| key.hook.clone()).collect();
         lower.queues.take_back(|task| concerns(task, &hooks));

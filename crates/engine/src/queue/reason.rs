@@ -19,8 +19,12 @@ pub(crate) enum Reason {
         /// When it is not waited for any more.
         until: Time,
     },
+    /// The hooks of its module, which are asked what they want.
+    Hooks,
     /// The kind of a binding does not exist.
     Kind(String),
+    /// The first list of a kind, which fails or hangs.
+    LateList(String),
     /// The first list of a watch.
     List(String),
     /// Other modules.
@@ -48,7 +52,9 @@ impl fmt::Display for Reason {
             Self::BrokenVersion(why) => write!(f, "its new version is broken: {why}"),
             Self::EarlierRun => f.write_str("an earlier run of the module has to end first"),
             Self::Finalizing { what, .. } => f.write_str(what),
+            Self::Hooks => f.write_str("hooks of the module answer --config"),
             Self::Kind(kind) => write!(f, "kind {kind} does not exist yet"),
+            Self::LateList(kind) => write!(f, "the first list of kind {kind}, which does not come"),
             Self::List(what) => write!(f, "the first list of {what}"),
             Self::Modules(names) => write!(f, "modules {names}"),
             Self::Parked(why) => f.write_str(why),
@@ -66,7 +72,7 @@ impl fmt::Display for Reason {
 impl Reason {
     /// Returns whether a module may bring it. It may stand anywhere behind in the same queue, so all others go first.
     pub(crate) fn may_come_from_modules(&self) -> bool {
-        matches!(self, Self::Kind(_) | Self::Right(_))
+        matches!(self, Self::Kind(_) | Self::LateList(_) | Self::Right(_))
     }
 
     /// Returns whether who waits for it keeps nobody else of its queue waiting.
@@ -76,14 +82,14 @@ impl Reason {
 
     /// Returns how long it may take until it is seen that the last module has brought what is missing.
     pub(crate) fn patience(&self) -> Duration {
-        // A list that was refused is tried again after at most 36 s, and a kind is seen at once.
-        let seconds = if let Self::Right(_) = self { 45 } else { 5 };
+        // A list that failed is tried again after at most a minute, and a kind is seen at once.
+        let seconds = if matches!(self, Self::LateList(_) | Self::Right(_)) { 75 } else { 5 };
         Duration::from_secs(seconds)
     }
 
     /// Returns whether it does not end by itself: a person has to do something.
     pub(crate) fn needs_help(&self) -> bool {
-        matches!(self, Self::BrokenVersion(_) | Self::Kind(_) | Self::Parked(_) | Self::Right(_))
+        self.may_come_from_modules() || matches!(self, Self::BrokenVersion(_) | Self::Parked(_))
     }
 
     /// Returns what a person can do about it.
@@ -96,8 +102,12 @@ impl Reason {
             Self::Finalizing { .. } => {
                 "look at the hook that finalizes it: `addon-operator why queue NAME`; it is waited for 5 minutes, and then left".to_owned()
             }
+            Self::Hooks => "nothing: it goes on when they have answered".to_owned(),
             Self::Kind(kind) => format!(
-                "install the CustomResourceDefinition of {kind}, or switch the module on that brings it; the task goes on by itself"
+                "install the CustomResourceDefinition of {kind}, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself"
+            ),
+            Self::LateList(kind) => format!(
+                "look whether the API server lists {kind} (`addon-operator status` says what that fails of), or switch the module on that mends it; the task goes on by itself"
             ),
             Self::List(_) => {
                 "look whether the API server answers and whether the operator may list and watch that kind (RBAC); \

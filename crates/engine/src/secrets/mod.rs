@@ -2,6 +2,7 @@
 
 mod decoding;
 mod earlier;
+mod unquotable;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,6 +13,7 @@ use serde_json::{Number, Value};
 
 use crate::failure::Failure;
 use decoding::Decoded;
+pub use unquotable::Unquotable;
 
 /// Shorter texts are not masked: they are words like `true` and `prod` that tell nothing and occur everywhere.
 const SHORTEST: usize = 6;

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::module::{Lower, Modules};
-use crate::name::{QueueName, RunId, Scope};
+use crate::name::{ModuleName, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::queue::{End, Next, Queues};
 use crate::reconcile::WorkKey;
@@ -90,6 +90,24 @@ impl Sources {
         }
     }
 
+    /// Records that hooks of the bundle before gave way to their own in some modules. What runs of them may be of that bundle still.
+    pub(crate) fn hooks_replaced(
+        &mut self,
+        modules: &Modules,
+        queues: &Queues,
+        replaced: &BTreeSet<ModuleName>,
+    ) {
+        if replaced.is_empty() {
+            return;
+        }
+        let of_them = queues
+            .in_flight()
+            .filter(|running| running.task.module().is_some_and(|name| replaced.contains(name)));
+        self.commits.old_runs.extend(of_them.map(|running| running.run));
+        self.commits.outdated = modules.outdated_bundles();
+        self.commits.left_bundles();
+    }
+
     /// Makes the configurations of a role go on that wait.
     pub(super) fn resume_all(&mut self, role: Role) {
         let works: Vec<WorkKey> = self.known.in_role(role).map(|(key, _)| work_key(key)).collect();
@@ -99,13 +117,15 @@ impl Sources {
     }
 
     /// Removes bundles that nobody needs. One that was just fetched is needed, so it waits until all is registered.
-    pub(super) fn drop_unused(&mut self, lower: &mut Lower<'_>) {
+    ///
+    /// `are_asked` says whether hooks of one answer the API server still that are not in force any more.
+    pub(super) fn drop_unused(&mut self, lower: &mut Lower<'_>, are_asked: bool) {
         let commits = &mut self.commits;
         if !commits.has_unused || commits.is_dropping() || commits.wanted != commits.in_force() {
             return;
         }
         commits.forget_ended_runs(lower.queues);
-        let is_busy = commits.has_old_runs() || self.next.is_some();
+        let is_busy = are_asked || commits.has_old_runs() || self.next.is_some();
         // Without a registry the objects alone say what is needed.
         let is_unknown = self.is_registry_lost && !self.watches.are_all_listed();
         if is_unknown || is_busy || self.known.has(Role::Storing) {

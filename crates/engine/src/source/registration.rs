@@ -35,6 +35,8 @@ pub(super) struct Change {
 /// What becomes of a module that its configuration does not bring any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fate {
+    /// It was never on: a release of it is looked for, and then it goes.
+    Dismiss,
     /// Its module can't be switched off: its name is another one's, or its bundle is lost. Its release is removed where it is.
     Displace,
     /// There is nothing of it: it goes at once.
@@ -55,7 +57,8 @@ impl Fate {
         }
         addon.is_held = self == Self::Hold;
         addon.is_retained = matches!(self, Self::Hold | Self::Retain);
-        addon.is_withdrawn = self == Self::Withdraw;
+        addon.is_withdrawn = matches!(self, Self::Dismiss | Self::Withdraw);
+        addon.was_never_on = self == Self::Dismiss;
     }
 }
 
@@ -249,8 +252,8 @@ impl Registration {
         let mut all = addons;
         for mut addon in leftovers {
             let mut fate = fate(&addon);
-            if addon.is_withdrawn && fate != Fate::Displace {
-                fate = Fate::Withdraw;
+            if addon.is_withdrawn && !matches!(fate, Fate::Dismiss | Fate::Displace | Fate::Withdraw) {
+                fate = if addon.was_never_on { Fate::Dismiss } else { Fate::Withdraw };
             }
             fate.mark(&mut addon);
             if fate != Fate::Forget {

@@ -139,7 +139,11 @@ impl Sources {
             let is_there = modules.bundle_of(name) == Some(&addon.bundle.digest);
             return if is_there || wanted == Fate::Withdraw { Fate::Displace } else { wanted };
         }
-        if !addon.is_active || modules.is_gone(name) { Fate::Forget } else { wanted }
+        if !addon.is_active || modules.is_gone(name) {
+            return Fate::Forget;
+        }
+        let was_never_on = wanted == Fate::Withdraw && modules.was_never_on(name, addon.was_never_on);
+        if was_never_on { Fate::Dismiss } else { wanted }
     }
 
     /// Returns where the release of an addon is whose module is not there.

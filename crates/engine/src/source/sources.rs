@@ -489,8 +489,8 @@ impl Sources {
         self.reconciles.request(cx, &work_key(key), &Cause::outside("names of modules"));
     }
 
-    /// Does everything that can be done.
-    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+    /// Does everything that can be done. `are_asked` says whether hooks that are not in force any more answer the API server still.
+    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>, are_asked: bool) {
         if self.watches.is_off() && !self.is_any_due() {
             return;
         }
@@ -527,7 +527,7 @@ impl Sources {
         self.reconciles.report_length(lower.cx);
         self.tell_releases(modules, lower);
         self.queue_commit(lower);
-        self.drop_unused(lower);
+        self.drop_unused(lower, are_asked);
     }
 
     /// Returns when there is something to do by itself.

@@ -95,6 +95,15 @@ pub(super) struct AddonLine {
     pub(super) module: Option<ModuleLine>,
 }
 
+impl AddonLine {
+    /// Returns for how many lines this one stands that are not listed; 0 for the line of an addon.
+    pub(super) fn unlisted(&self) -> usize {
+        let is_of_addon = self.name != MORE || !self.version.is_empty() || !self.digest.is_empty();
+        let count = self.message.split(' ').next().filter(|_| !is_of_addon);
+        count.and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+}
+
 /// What the module of an addon is doing.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct ModuleLine {

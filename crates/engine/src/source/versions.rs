@@ -20,6 +20,7 @@ use crate::addon::{
 };
 use crate::context::Context;
 use crate::module::{BundleRuns, Modules};
+use crate::name::ModuleName;
 use crate::notice::Notice;
 use crate::time::Time;
 
@@ -191,6 +192,16 @@ impl Sources {
             && addon.is_on_trial()
             && tried.is_some_and(|digests| digests.contains(&addon.bundle.digest))
             && modules.is_on(&addon.bundle.name)
+    }
+
+    /// Returns whether it is still to be written down that this operator begins with a version of a module that was on trial before it:
+    /// until then nothing of that version is run that need not be.
+    pub(crate) fn has_uncounted_start(&self, name: &ModuleName) -> bool {
+        let addon = self.registration.source_of(name).and_then(|key| self.registration.of_module(key, name));
+        addon.is_some_and(|addon| {
+            let tried = self.tried_before.get(&addon.source);
+            addon.is_on_trial() && tried.is_some_and(|digests| digests.contains(&addon.bundle.digest))
+        })
     }
 
     /// Counts in `change` that this operator begins with versions that were on trial before it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::known::work_key;
 use super::sources::Sources;
+use super::status::SourcePhase;
 use crate::addon::{RegisteredAddon, SourceKey, SourceKind, shown_url};
 use crate::time::Time;
 use crate::view::{
@@ -59,12 +60,16 @@ impl Sources {
                             .as_ref()
                             .map(|module| module.message.clone())
                             .unwrap_or_default(),
+                        unlisted: addon.unlisted(),
                     })
                     .collect(),
             });
+            // As the object says.
+            let is_ending = object.is_deleting && source.phase() == SourcePhase::Ready;
+            let phase = if is_ending { SourcePhase::Pending } else { source.phase() };
             Some(SourceView {
                 key: key.clone(),
-                phase: source.phase().as_str(),
+                phase: phase.as_str(),
                 message: status.message.clone(),
                 modules: status.modules.clone(),
                 generation: object.generation,

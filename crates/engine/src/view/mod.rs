@@ -20,6 +20,7 @@ pub mod why;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::addon::SourceKey;
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
 use crate::event::{TakenObject, UnwatchedKind};
@@ -32,7 +33,7 @@ use crate::package::Package;
 use crate::release_target::ReleaseTarget;
 use crate::time::Time;
 
-pub use crate::secrets::Secrets;
+pub use crate::secrets::{Secrets, Unquotable};
 pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, ModuleChartView};
 pub use footprint::Footprint;
 pub use format::{Format, cut, escaped, one_line, span};
@@ -419,6 +420,9 @@ pub struct ModuleView {
     pub has_secret_values: bool,
     /// Why its last run failed. Can hold secrets.
     pub last_error: Option<Arc<Failure>>,
+    /// Why its hooks did not say what they want when they were asked before its run, so that the API server does not know of their
+    /// webhooks as they are. Can hold secrets.
+    pub unanswered: Option<Arc<Failure>>,
     /// The revision of its release, if one is deployed.
     pub revision: Option<u32>,
     /// What is known about its release.
@@ -528,7 +532,7 @@ pub struct OpinionView {
 }
 
 /// Who can say whether a module is on, the weakest first.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Source {
     /// A file of static values.
     Static,
@@ -539,7 +543,7 @@ pub enum Source {
     /// The enabled script.
     Script,
     /// The configuration of sources that brought the module and takes it back.
-    Withdrawn,
+    Withdrawn(SourceKey),
 }
 
 /// A watch.

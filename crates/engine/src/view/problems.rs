@@ -13,6 +13,7 @@ use super::{
 };
 use crate::addon::SourceKey;
 use crate::event::{TakenFrom, TakenObject, UnwatchedKind};
+use crate::failure::Failure;
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
 use crate::notice::TaskType;
@@ -385,6 +386,12 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
     if let Some((what, advice)) = missing(module).or_else(|| late(module, format)) {
         return told(what, format!("{advice}; more: {}", why_module(name)));
     }
+    if let Some(failure) = module.unanswered.as_ref().filter(|_| module.phase != "failed") {
+        return told(
+            format!("has hooks that can't be asked what they want: {}", format.failure(failure)),
+            format!("{}; more: {}", way_out_of_silence(failure), why_module(name)),
+        );
+    }
     let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
     let blocked = view.queues.iter().find(|queue| {
         queue
@@ -412,6 +419,12 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
         (format!("its last run failed, {since} ago: {failed}"), advice)
     };
     told(what, format!("{advice}; more: {}", why_module(name)))
+}
+
+/// Returns what to do about hooks that do not say what they want.
+pub(super) fn way_out_of_silence(failure: &Failure) -> String {
+    let usual = "correct the hook in its bundle and publish that; hooks are asked again by themselves";
+    failure.advice.clone().unwrap_or_else(|| usual.to_owned())
 }
 
 /// Returns whether a run of a module waits in a queue or is under way.
@@ -524,8 +537,8 @@ pub(super) fn way_out_of_ownerless(module: &ModuleView, source: &SourceKey) -> S
 }
 
 /// Returns whether a configuration is being deleted: it offers nothing any more.
-pub(super) fn is_going(view: &View, source: &str) -> bool {
-    view.sources.iter().any(|its| its.is_deleting && its.key.to_string() == source)
+pub(super) fn is_going(view: &View, source: &SourceKey) -> bool {
+    view.sources.iter().any(|its| its.is_deleting && its.key == *source)
 }
 
 /// Returns what the removal of a module waits for, and what to do about that.
@@ -536,7 +549,7 @@ pub(super) fn removal_wait<'v>(view: &'v View, name: &ModuleName) -> Option<(&'v
 }
 
 /// Returns what ends that the removal of a module fails again and again.
-pub(super) fn way_out_of_removal(view: &View, name: &ModuleName, source: &str) -> String {
+pub(super) fn way_out_of_removal(view: &View, name: &ModuleName, source: &SourceKey) -> String {
     let who = if is_going(view, source) {
         "any other configuration".to_owned()
     } else {
@@ -649,8 +662,9 @@ fn watch_problem(watch: &WatchView, format: Format<'_>) -> Option<Problem> {
     if let Some(kind) = &watch.missing_kind {
         let what =
             format!("waits for {since} for kind {kind}, which does not exist; hooks {hooks} can't run");
-        let advice =
-            format!("install the CustomResourceDefinition of {kind}, or switch the module on that brings it");
+        let advice = format!(
+            "install the CustomResourceDefinition of {kind}, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`)"
+        );
         return Some(Problem { about, what, advice, module: None });
     }
     let failure = watch.failure.as_ref()?;

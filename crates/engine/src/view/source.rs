@@ -11,7 +11,7 @@ use crate::name::ModuleName;
 pub struct SourceView {
     /// Which one.
     pub key: SourceKey,
-    /// `New`, `Pending`, `Ready` or `Failed`.
+    /// `New`, `Pending`, `Ready` or `Failed`. One that was ready and is being deleted is `Pending`.
     pub phase: &'static str,
     /// Why, in one line.
     pub message: String,
@@ -74,6 +74,8 @@ pub struct SourceAddonView {
     pub module: Option<(ModuleName, &'static str)>,
     /// Why its module does that, in one line; empty if there is nothing to say.
     pub module_message: String,
+    /// For how many addons this stands that are not listed; 0 for an addon.
+    pub unlisted: usize,
 }
 
 /// Where a module comes from that is in no directory of files.

@@ -336,12 +336,12 @@ fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
 fn why_off(module: &ModuleView) -> String {
     match module.opinions.last() {
         None => "nothing enables it".to_owned(),
-        Some(last) => match last.source {
+        Some(last) => match &last.source {
             super::Source::Static => format!("{} says no", last.by),
             super::Source::Dynamic => format!("global hook {} says no", last.by),
             super::Source::Config(object) => format!("{object} key {} says no", last.by),
             super::Source::Script => "its enabled script says no".to_owned(),
-            super::Source::Withdrawn => format!("{} does not bring it any more", last.by),
+            super::Source::Withdrawn(_) => format!("{} does not bring it any more", last.by),
         },
     }
 }

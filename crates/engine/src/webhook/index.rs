@@ -33,6 +33,8 @@ pub(super) struct WebhookIndex {
     conversions: BTreeMap<Arc<str>, Rules>,
     /// The definitions of which a hook is known to be wanted. Others are left as they are.
     certain: BTreeSet<Arc<str>>,
+    /// Whether there may be more: hooks that may be wanted have not said yet what they want.
+    pub(super) is_partial: bool,
     /// What can't be served, and why.
     problems: Vec<(HookId, String)>,
 }

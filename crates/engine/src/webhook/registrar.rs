@@ -53,6 +53,8 @@ pub(super) struct Registrar {
     disputes: BTreeMap<String, Dispute>,
     /// Whether definitions were looked for that an operator before this one left behind.
     is_swept: bool,
+    /// Those that were left as they are when it was looked for the last time.
+    spared: Option<BTreeSet<String>>,
     /// The definitions that were given conversions and that no hook wants any more.
     unwanted: BTreeSet<Arc<str>>,
     watch: DefinitionWatch,
@@ -69,6 +71,10 @@ pub(super) struct Registrar {
     refused: Refused,
     /// The configurations that it refused without a word of which webhook is wrong.
     narrows: BTreeSet<AdmissionKind>,
+    /// Whether webhooks were left as they are that no hook has asked for so far.
+    others_stay: bool,
+    /// Whether all that an operator before this one registered lets requests go on: nobody takes reviews so far.
+    is_narrowed: bool,
 }
 
 /// What is under way.
@@ -115,8 +121,13 @@ pub(super) struct Wanted<'w> {
     pub(super) is_ending: bool,
     /// Whether the API server is told. Otherwise reviews are taken, and that is all.
     pub(super) registers: bool,
+    /// Whether webhooks stay that none of these hooks wants: others may, which have not said so yet.
+    pub(super) keeps_others: bool,
     /// Whether it is known of all definitions whether a hook wants them: what an operator before this one left behind is given back.
     pub(super) may_sweep: bool,
+    /// Before that, the definitions for which a hook is there at all, if they are known: others are given back at once, since nobody is
+    /// going to convert their objects.
+    pub(super) converted: Option<&'w BTreeSet<String>>,
 }
 
 impl Registrar {
@@ -147,22 +158,7 @@ impl Registrar {
         if !wanted.is_ending && wanted.registers {
             self.watch_definitions(cx, bindings, wanted.index);
         }
-        let Some(ca_bundle) = self.ca_bundle.clone() else {
-            if wanted.is_ending {
-                return;
-            }
-            if !wanted.index.is_empty() {
-                let run = cx.ids.run();
-                self.in_flight = Some((run, Step::Serve));
-                cx.push(Effect::ServeWebhooks { run });
-            } else if wanted.registers
-                && (self.told != Some((None, None)) || (wanted.may_sweep && !self.is_swept))
-            {
-                let sweep = wanted.may_sweep.then(BTreeSet::new);
-                self.register(cx, WebhookRegistration { sweep, ..WebhookRegistration::default() });
-            }
-            return;
-        };
+        let Some(ca_bundle) = self.ca_bundle.clone() else { return self.begin_to_serve(cx, wanted) };
         if !wanted.registers {
             return;
         }
@@ -179,6 +175,7 @@ impl Registrar {
         let kept: BTreeSet<(AdmissionKind, String)> =
             wanted.index.to_come().map(|admission| (admission.kind, admission.name.to_string())).collect();
         let is_told = self.kept == kept
+            && self.others_stay == wanted.keeps_others
             && self.told.as_ref().is_some_and(|(old, older)| *old == validating && *older == mutating);
         let mut is_changed = false;
         // Which of those that may come the API server knows is not known here.
@@ -193,13 +190,69 @@ impl Registrar {
         if is_told {
             self.disputes.retain(|object, _| objects.contains(object));
         }
-        let sweeps = wanted.may_sweep && !self.is_swept;
-        if is_told && !is_changed && conversions.is_empty() && !sweeps {
+        let sweep = self.sweep(wanted);
+        if is_told && !is_changed && conversions.is_empty() && sweep.is_none() {
             return;
         }
-        let sweep = sweeps.then(|| wanted.index.definitions().map(ToString::to_string).collect());
-        let narrowed = BTreeMap::new();
-        self.register(cx, WebhookRegistration { validating, mutating, kept, conversions, sweep, narrowed });
+        let keeps_others = wanted.keeps_others;
+        let mut narrowed = BTreeMap::new();
+        for (kind, wished) in [(AdmissionKind::Validating, &validating), (AdmissionKind::Mutating, &mutating)]
+        {
+            if keeps_others && wished.is_none() {
+                narrowed.insert(kind, narrowing(wanted.webhooks, kind, None));
+            }
+        }
+        let registration =
+            WebhookRegistration { validating, mutating, kept, keeps_others, conversions, sweep, narrowed };
+        self.register(cx, registration);
+    }
+
+    /// Has reviews taken, if a hook answers them. If none does, the API server is told so once that is known for sure.
+    fn begin_to_serve(&mut self, cx: &mut Context, wanted: Wanted<'_>) {
+        if wanted.is_ending {
+            return;
+        }
+        if !wanted.index.is_empty() {
+            let run = cx.ids.run();
+            self.in_flight = Some((run, Step::Serve));
+            cx.push(Effect::ServeWebhooks { run });
+        } else if wanted.registers && wanted.keeps_others {
+            if !std::mem::replace(&mut self.is_narrowed, true) {
+                self.narrow(cx, wanted, [AdmissionKind::Validating, AdmissionKind::Mutating].into());
+            }
+        } else if wanted.registers {
+            let sweep = self.sweep(wanted);
+            if self.told != Some((None, None)) || sweep.is_some() {
+                self.register(cx, WebhookRegistration { sweep, ..WebhookRegistration::default() });
+            }
+        }
+    }
+
+    /// Returns the definitions that are left as they are if it is looked now for what an operator before this one left behind; `None`
+    /// if it is not looked for now.
+    fn sweep(&mut self, wanted: Wanted<'_>) -> Option<BTreeSet<String>> {
+        if self.is_swept {
+            return None;
+        }
+        let spares = if wanted.may_sweep {
+            wanted.index.definitions().map(ToString::to_string).collect()
+        } else {
+            wanted.converted?.clone()
+        };
+        let is_done = self.spared.as_ref().is_some_and(|spared| spared.is_subset(&spares));
+        self.is_swept = is_done && wanted.may_sweep;
+        (!is_done).then_some(spares)
+    }
+
+    /// Has configurations hold up nobody. What is registered there stays, as far as it is wanted or may be.
+    fn narrow(&mut self, cx: &mut Context, wanted: Wanted<'_>, kinds: BTreeSet<AdmissionKind>) {
+        let run = cx.ids.run();
+        let stay = (!wanted.keeps_others).then_some(wanted.index);
+        let of = |kind| (kind, narrowing(wanted.webhooks, kind, stay));
+        let narrowed = kinds.into_iter().map(of).collect();
+        let registration = Arc::new(WebhookRegistration { narrowed, ..WebhookRegistration::default() });
+        self.in_flight = Some((run, Step::Narrow));
+        cx.push(Effect::RegisterWebhooks { run, registration });
     }
 
     /// Has everything that is registered let requests go on, whether it is as it was wanted or not: nobody answers from now on.
@@ -238,12 +291,8 @@ impl Registrar {
             cx.push(Effect::RegisterWebhooks { run, registration: Arc::default() });
         }
         if self.in_flight.is_none() && wanted.registers && !self.narrows.is_empty() {
-            let run = cx.ids.run();
-            let of = |kind| (kind, narrowing(wanted.webhooks, kind, Some(wanted.index)));
-            let narrowed = std::mem::take(&mut self.narrows).into_iter().map(of).collect();
-            let registration = Arc::new(WebhookRegistration { narrowed, ..WebhookRegistration::default() });
-            self.in_flight = Some((run, Step::Narrow));
-            cx.push(Effect::RegisterWebhooks { run, registration });
+            let kinds = std::mem::take(&mut self.narrows);
+            self.narrow(cx, wanted, kinds);
         }
         let waits = self.retry_at.is_some_and(|at| at > now);
         self.is_dirty && self.in_flight.is_none() && !waits
@@ -373,7 +422,7 @@ impl Registrar {
                 self.unwanted.insert(Arc::from(gone.as_str()));
             } else {
                 // Nobody has seen yet whether it leads here.
-                self.is_swept = false;
+                (self.is_swept, self.spared) = (false, None);
             }
         }
         told.retain(|name, _| names.contains(name));
@@ -512,6 +561,11 @@ impl Registrar {
             }
             return;
         }
+        if let (Some((_, Step::Narrow)), None, Err(failure)) = (&step, &self.ca_bundle, &outcome) {
+            // Nobody takes reviews so far, and requests are held up.
+            self.is_narrowed = false;
+            return self.failed(cx, config, failure.clone());
+        }
         let Some((_, Step::Register(registration))) = step else { return };
         let (mut failure, is_refused) = (outcome.err(), !refusals.is_empty());
         // What hooks want may be something else by now, which is told at once.
@@ -533,9 +587,12 @@ impl Registrar {
             self.told = None;
             return;
         }
-        self.is_swept |= registration.sweep.is_some();
+        if let Some(spared) = &registration.sweep {
+            self.spared = Some(spared.clone());
+        }
         self.told = Some((registration.validating.clone(), registration.mutating.clone()));
         self.kept.clone_from(&registration.kept);
+        self.others_stay = registration.keeps_others;
         self.validating.written();
         self.mutating.written();
         for (crd, conversion) in &registration.conversions {

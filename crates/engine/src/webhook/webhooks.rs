@@ -1,5 +1,6 @@
 //! All webhooks: what is served, what the API server knows of it, and the reviews that it asks for.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +65,9 @@ impl WebhookStage {
 pub(crate) struct Webhooks {
     config: Arc<Config>,
     index: WebhookIndex,
+    /// The definitions for which any module has a conversion, also one that is off, as far as all have said that. Once the operator is
+    /// ready those count that are on.
+    converted: Option<BTreeSet<String>>,
     /// Which hooks the index is of, and at what stage.
     indexed: Option<(u64, WebhookStage)>,
     /// What was told that can't be served.
@@ -103,11 +107,14 @@ impl Webhooks {
                 }
                 self.index.add_conversions(hook, standing != Standing::Unknown);
             }
+            self.index.is_partial = modules.has_unread_hooks();
+            self.converted = (stage == WebhookStage::Starting).then(|| modules.converted()).flatten();
             self.tell_problems(lower.cx);
             self.reviews.health.retain(|webhook| self.index.has_name(webhook));
             self.registrar.mark_dirty();
         }
         let is_ignoring = stage != WebhookStage::Ready;
+        let are_complete = || modules.are_complete(lower.configuration);
         if self.asked.replace(stage) != Some(stage) {
             self.registrar.mark_dirty();
             if is_ending {
@@ -120,7 +127,9 @@ impl Webhooks {
             is_ignoring,
             is_ending,
             registers: stage.leads(),
-            may_sweep: stage == WebhookStage::Ready && modules.are_complete(lower.configuration),
+            keeps_others: self.index.is_partial && stage == WebhookStage::Starting,
+            may_sweep: stage == WebhookStage::Ready && !self.index.is_partial && are_complete(),
+            converted: self.converted.as_ref().filter(|_| stage == WebhookStage::Starting && are_complete()),
         };
         self.registrar.advance(lower.cx, lower.bindings, &config, wanted);
         self.reviews.expire(lower.cx);
@@ -379,6 +388,14 @@ impl Webhooks {
     /// Records how an object of a watch of ours is now.
     pub(crate) fn object_changed(&mut self, monitor: MonitorId, key: &Key, is_gone: bool, item: &Item) {
         self.registrar.object_changed(monitor, key, is_gone, item);
+    }
+
+    /// Returns whether a hook runs that is not in force any more as it was when it began.
+    pub(crate) fn runs_replaced_hooks(&self, modules: &Modules) -> bool {
+        let processes =
+            self.reviews.running.values().filter(|running| matches!(running.stage, Stage::Process));
+        let mut hooks = processes.map(|running| &running.hook);
+        hooks.any(|hook| modules.loaded_hook(&hook.id).is_none_or(|now| !Arc::ptr_eq(now, hook)))
     }
 
     /// Ends the processes that still run.

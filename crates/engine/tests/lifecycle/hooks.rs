@@ -438,7 +438,7 @@ fn a_global_hook_whose_kind_is_missing_holds_nothing_back_but_the_operator_is_no
     let waits = Notice::ReadinessWaits {
         hook: HookId { scope: Scope::Global, name: "things.sh".into() },
         reason: "kind Thing does not exist yet".to_owned(),
-        advice: "install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself".to_owned(),
+        advice: "install the CustomResourceDefinition of Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself".to_owned(),
     };
     assert_eq!((told(&world, &waits), told(&world, &Notice::Ready)), (1, 0));
     world.kind_appears("Thing");

@@ -1,7 +1,7 @@
 //! Kinds that do not exist yet: whoever waits for one lets those go first that may bring it.
 
 use engine::hook::WatchEvent::Added;
-use engine::{Command, CommandId, Config, Event, Notice};
+use engine::{Command, CommandId, Config, Event, FailureKind, Notice};
 use serde_json::json;
 
 use crate::build::{Files, TICK, config, cron, files, reread, sets};
@@ -103,6 +103,27 @@ fn slip_01_a_hook_before_all_modules_that_waits_is_shown_and_the_operator_is_not
 }
 
 #[test]
+fn slip_01_the_operator_is_not_ready_before_a_hook_before_all_modules_has_run_that_waited_for_its_kind() {
+    let files = files()
+        .global_hook("all.sh", "{beforeAll: 1, kubernetes: [{name: things, kind: Thing}]}")
+        .module(10, "web");
+    let failed = || Err(engine::Failure::new(engine::FailureKind::HookExit, "exit code 1"));
+    let mut world = World::new(&files)
+        .without_kind("Thing")
+        .hook("global/all.sh", Ok(engine::HookOutput::default()))
+        .hook("global/all.sh", failed())
+        .hook("global/all.sh", failed());
+    let trace = world.run();
+    assert!(trace.contains("upgrade web") && !is_ready(&world), "{trace}");
+    world.kind_appears("Thing");
+    let trace = world.run_until(7_000);
+    assert!(trace.contains("[beforeAll]") && !is_ready(&world), "{trace}");
+    world.run();
+    assert_at_rest(&world);
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::Ready)), 1);
+}
+
+#[test]
 fn slip_01_a_snapshot_of_a_missing_kind_holds_back_its_hook_alone() {
     let files = files()
         .global_hook(
@@ -193,13 +214,108 @@ fn slip_01_a_right_that_others_wait_for_in_vain_is_not_waited_for_once_more() {
 }
 
 #[test]
+fn slip_01_a_global_hook_whose_first_list_fails_or_hangs_lets_the_modules_go_first_and_heals() {
+    for failure in [Some(FailureKind::Cluster), Some(FailureKind::HookOutput), None] {
+        let files = files()
+            .global_hook("g.sh", "{beforeAll: 1, kubernetes: [{name: things, kind: Thing}]}")
+            .module(10, "web");
+        let mut world = World::new(&files).failing_to_list("Thing", failure);
+        let seconds = if failure.is_some() { 5 } else { 60 };
+        let trace = world.run_until(seconds * 1_000 - 100);
+        assert!(!trace.contains("upgrade web"), "{failure:?}: {trace}");
+        let trace = world.run();
+        assert!(trace.contains("upgrade web") && !trace.contains("run hook"), "{failure:?}: {trace}");
+        assert!(!is_ready(&world));
+        let reason = "the first list of kind Thing, which does not come";
+        let told =
+            |notice: &Notice| matches!(notice, Notice::ReadinessWaits { reason: its, .. } if its == reason);
+        assert_eq!(world.noticed(told), 1, "{failure:?}");
+        world.kind_appears("Thing");
+        let trace = world.run();
+        let [things, all] = places(&trace, ["[things Synchronization]", "[beforeAll]"]);
+        assert!(things < all, "{failure:?}: {trace}");
+        assert_at_rest(&world);
+    }
+}
+
+#[test]
+fn slip_01_a_module_whose_first_list_fails_or_hangs_goes_behind_the_one_that_mends_it() {
+    for failure in [Some(FailureKind::Cluster), None] {
+        for point in ["beforeHelm", "afterHelm"] {
+            let hook = format!(
+                "{{{point}: 1, kubernetes: [{{name: pods, kind: Pod}}, {{name: things, kind: Thing}}]}}"
+            );
+            let files = files()
+                .module(10, "user")
+                .hook("u.sh", &hook)
+                .module(20, "converter")
+                .hook("c.sh", "{beforeHelm: 1, kubernetes: [{name: pods, kind: Pod}]}")
+                .module(30, "last");
+            let mut world = World::new(&files).mends("converter", "Thing", failure);
+            let trace = world.run();
+            let [converter, sync, user] =
+                places(&trace, ["upgrade converter", "[things Synchronization]", "upgrade user"]);
+            assert!(converter < sync && sync < user, "{failure:?}: {trace}");
+            assert_at_rest(&world);
+        }
+    }
+}
+
+#[test]
+fn slip_01_a_list_that_fails_for_a_moment_changes_no_order() {
+    for failure in [Some(FailureKind::Cluster), None] {
+        let files = files()
+            .global_hook("g.sh", "kubernetes: [{name: things, kind: Thing}]")
+            .module(10, "user")
+            .hook("u.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing, jqFilter: .spec}]}")
+            .module(20, "web");
+        let mut world = World::new(&files).failing_to_list("Thing", failure);
+        world.run_until(4_000);
+        world.kind_appears("Thing");
+        let trace = world.run();
+        let [global, user, web] = places(&trace, ["run hook global/g.sh", "upgrade user", "upgrade web"]);
+        assert!(global < user && user < web, "{failure:?}: {trace}");
+        assert_at_rest(&world);
+    }
+}
+
+#[test]
+fn slip_01_a_filter_that_fails_on_the_first_list_does_not_hasten_the_lists_of_others() {
+    let files = files()
+        .global_hook(
+            "a.sh",
+            "kubernetes: [{name: pods, kind: Pod, jqFilter: .a, queue: side, waitForSynchronization: false}]",
+        )
+        .global_hook("slow.sh", "kubernetes: [{name: secrets, kind: Secret}]")
+        .module(10, "user")
+        .hook("u.sh", "{beforeHelm: 1, kubernetes: [{name: pods, kind: Pod}]}")
+        .module(20, "web");
+    let mut world = World::new(&files).takes("global/slow.sh", 10_000);
+    world.never_lists("Pod");
+    world.run_until(1_000);
+    world.send_in(0, crate::build::watch_failed(FailureKind::HookOutput, "the filter failed"));
+    let trace = world.run_until(30_000);
+    assert!(!trace.contains("upgrade web"), "the list of the other one may come yet: {trace}");
+    let trace = world.run();
+    assert!(trace.contains("upgrade web"), "{trace}");
+}
+
+#[test]
 fn slip_01_what_a_hook_waits_for_in_vain_is_given_up_after_the_modules() {
-    for (lacks_kind, patience) in [(true, 5), (false, 45)] {
+    let cases = [
+        (None, 0, 5),
+        (Some(Some(FailureKind::Forbidden)), 5, 75),
+        (Some(Some(FailureKind::Cluster)), 5, 75),
+        (Some(None), 60, 75),
+    ];
+    for (list, through, patience) in cases {
         let world = World::new(&waiting_hook());
-        let mut world = if lacks_kind { world.without_kind("Thing") } else { world.without_right("Thing") };
+        let mut world = match list {
+            None => world.without_kind("Thing"),
+            Some(failure) => world.failing_to_list("Thing", failure),
+        };
         let is_stuck = |world: &World| world.noticed(|notice| matches!(notice, Notice::Stuck { .. })) > 0;
-        let through = if patience == 5 { 0 } else { 5_700 };
-        world.run_until(through + patience * 1_000 - 500);
+        world.run_until((through + patience) * 1_000 - 500);
         assert!(!is_stuck(&world), "a module may have brought it a moment ago");
         world.run();
         assert!(is_stuck(&world));
@@ -450,7 +566,12 @@ fn life(seed: u64, sleeps: bool) -> (Dependencies, World) {
         world = world.takes(&format!("global/a{n}.sh"), FOR_EVER);
     }
     for (module, kind) in &made.brings {
-        world = if random.below(3) == 0 { world.grants(module, kind) } else { world.brings(module, kind) };
+        world = match random.below(6) {
+            0 => world.grants(module, kind),
+            1 => world.mends(module, kind, Some(FailureKind::Cluster)),
+            2 => world.mends(module, kind, None),
+            _ => world.brings(module, kind),
+        };
     }
     for (module, kind) in &made.needs {
         world = world.needs(module, kind);

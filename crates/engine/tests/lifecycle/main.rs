@@ -63,6 +63,8 @@ mod source_releases;
 mod source_restores;
 mod source_rollbacks;
 mod source_updates;
+mod source_webhooks;
+mod source_withdrawals;
 mod source_work;
 #[expect(dead_code, reason = "the benchmark tells catalogs apart, and begins without sources")]
 #[path = "../../benches/world/mod.rs"]

@@ -33,6 +33,8 @@ pub(crate) struct Repositories {
     pub(crate) offers: BTreeMap<String, Offer>,
     /// Whether nobody has asked the hooks of bundles for their configuration.
     has_unread_hooks: bool,
+    /// The bundles whose hooks were asked by this process, if that counts.
+    asked: Option<BTreeSet<Digest>>,
     /// What each bundle is as a module.
     pub(crate) bundles: BTreeMap<Digest, Module>,
     /// The bundles in the store directory.
@@ -52,8 +54,12 @@ pub(crate) struct Repositories {
     pub(crate) refused: BTreeSet<u64>,
     /// Each write of an object: which, and what.
     pub(crate) writes: Vec<String>,
-    /// Ids that were owned twice.
+    /// Ids that were owned twice, and modules that were forgotten too early.
     pub(crate) faults: Vec<String>,
+    /// The modules of bundles with a hook `end.sh` that were released, and whose hook has not come to its end since.
+    pub(crate) owed: BTreeSet<String>,
+    /// The runs of these hooks.
+    ends: BTreeMap<RunId, String>,
     /// The modules that were loaded last.
     loaded: RefCell<Arc<Vec<Arc<Module>>>>,
 }
@@ -333,6 +339,7 @@ impl World {
             self.repositories.in_secrets =
                 digests.iter().filter(|digest| !lost.contains(digest)).cloned().collect();
             self.note_owners();
+            self.note_forgotten();
         }
         let takes = self.takes_for("keep bundles", 10);
         self.send_in(takes, Event::BundlesKept { run, outcome });
@@ -350,6 +357,31 @@ impl World {
             if addon.is_active && modules.insert(addon.bundle.name.clone(), owner).is_some() {
                 self.repositories.faults.push(format!("module {} is there twice", addon.bundle.name));
             }
+        }
+    }
+
+    /// No module is forgotten before its last hook has come to its end.
+    fn note_forgotten(&mut self) {
+        let has = |name: &str| {
+            let mut addons = self.repositories.registry.addons.iter();
+            addons
+                .any(|addon| (addon.is_active || addon.is_displaced()) && addon.bundle.name.as_str() == name)
+        };
+        let forgotten: Vec<String> =
+            self.repositories.owed.iter().filter(|name| !has(name)).cloned().collect();
+        for name in forgotten {
+            self.repositories.faults.push(format!("module {name} is forgotten before its last hook"));
+            self.repositories.owed.remove(&name);
+        }
+    }
+
+    /// Notes that a hook of a removal came to its end.
+    pub(crate) fn note_end(&mut self, event: &Event) {
+        if let Event::HookFinished { run, outcome, .. } = event
+            && let Some(module) = self.repositories.ends.remove(run)
+            && outcome.is_ok()
+        {
+            self.repositories.owed.remove(&module);
         }
     }
 
@@ -391,8 +423,21 @@ impl World {
     }
 
     pub(crate) fn mark(&mut self, effect: &Effect) {
-        if let Effect::UpgradeRelease { module, source: Some(_), .. } = effect {
-            self.repositories.marked.insert(module.name.to_string());
+        if let Effect::RunHook { run, hook, .. } = effect
+            && let Some(module) = hook.id.scope.module()
+            && hook.id.name.as_str() == "end.sh"
+        {
+            self.repositories.ends.insert(*run, module.to_string());
+        }
+        let Effect::UpgradeRelease { module, source, .. } = effect else { return };
+        let name = module.name.to_string();
+        if source.is_some() {
+            self.repositories.marked.insert(name.clone());
+        }
+        if source.is_some() && module.hooks.iter().any(|hook| hook.id.name.as_str() == "end.sh") {
+            self.repositories.owed.insert(name);
+        } else {
+            self.repositories.owed.remove(&name);
         }
     }
 
@@ -404,8 +449,38 @@ impl World {
         let digests = registry.digests().into_iter();
         let lost = digests.filter(|digest| !self.repositories.stored.contains(digest)).collect();
         self.engine = Engine::with_registry(config, catalog, &registry, &lost);
+        self.repositories.ends.clear();
         self.forgets_everything();
         self.send_in(0, Event::Started);
+    }
+
+    /// Does the same with these flags in the `ConfigMap`, which a new process reads before anything else.
+    pub(crate) fn restarts_flagged(&mut self, flags: &[(&str, &str)]) {
+        self.restarts();
+        self.forgets_everything();
+        self.take_in(crate::build::config(200, flags));
+        self.send_in(0, Event::Started);
+    }
+
+    /// Lets hooks of bundles be unread until they are asked, as they are outside of tests.
+    pub(crate) fn asks_hooks(&mut self) {
+        self.repositories.asked = Some(BTreeSet::new());
+    }
+
+    /// The operator is killed and starts again with another configuration. It has asked no hooks so far.
+    pub(crate) fn is_killed(&mut self, config: Config) {
+        self.repositories.asked = self.repositories.asked.take().map(|_| BTreeSet::new());
+        let catalog = self.repositories.catalog(&self.repositories.registry.links(&BTreeSet::new()));
+        self.engine = Engine::with_registry(config, catalog, &self.repositories.registry, &BTreeSet::new());
+        self.forgets_everything();
+    }
+
+    /// Returns the module of a bundle whose hooks are asked now, if that is how they are read.
+    pub(crate) fn asks_bundle(&mut self, name: &str) -> Option<Arc<Module>> {
+        let links = self.repositories.registry.links(&BTreeSet::new());
+        let link = links.into_iter().find(|link| link.name.as_str() == name)?;
+        self.repositories.asked.as_mut()?.insert(link.digest.clone());
+        self.repositories.module(&link).map(Arc::new)
     }
 
     /// Changes the files of modules while the operator runs.
@@ -428,6 +503,10 @@ impl World {
 
     /// Loses a bundle, in the cluster and on the disk, if it is there.
     pub(crate) fn loses(&mut self, number: u64) {
+        if let Some(module) = self.repositories.bundles.get(&digest(number)) {
+            // It is removed without its hooks, unless its bundle comes back.
+            self.repositories.owed.remove(module.name.as_str());
+        }
         self.repositories.stored.remove(&digest(number));
         self.repositories.in_secrets.remove(&digest(number));
     }
@@ -458,19 +537,23 @@ impl World {
 }
 
 impl Repositories {
+    /// Returns the module that a link leads to.
+    fn module(&self, link: &ModuleLink) -> Option<Module> {
+        let module = self.bundles.get(&link.digest)?.clone();
+        let key = values::name::camel(link.name.as_str()).as_str().into();
+        let is_unasked = self.asked.as_ref().is_some_and(|asked| !asked.contains(&link.digest));
+        let has_unread_hooks = self.has_unread_hooks || (is_unasked && !module.hooks.is_empty());
+        let hooks = if has_unread_hooks { Vec::new() } else { module.hooks };
+        Some(Module { name: link.name.clone(), key, hooks, has_unread_hooks, ..module })
+    }
+
     fn catalog(&self, links: &[ModuleLink]) -> Catalog {
         let mut files = self.files.clone();
         // Of two with one name the loader takes that of files.
         let is_built_in = |link: &ModuleLink| files.modules.iter().any(|module| module.name == link.name);
         let free: Vec<&ModuleLink> = links.iter().filter(|link| !is_built_in(link)).collect();
         let stored = free.into_iter().filter(|link| self.stored.contains(&link.digest));
-        files.modules.extend(stored.filter_map(|link| {
-            let module = self.bundles.get(&link.digest)?.clone();
-            let key = values::name::camel(link.name.as_str()).as_str().into();
-            let hooks = if self.has_unread_hooks { Vec::new() } else { module.hooks };
-            let has_unread_hooks = self.has_unread_hooks;
-            Some(Module { name: link.name.clone(), key, hooks, has_unread_hooks, ..module })
-        }));
+        files.modules.extend(stored.filter_map(|link| self.module(link)));
         let catalog = files.catalog().sharing(&self.loaded.borrow());
         self.loaded.borrow_mut().clone_from(&catalog.modules);
         catalog

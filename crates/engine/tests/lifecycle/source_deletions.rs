@@ -45,6 +45,10 @@ fn a_configuration_that_is_being_deleted_says_what_it_waits_for() {
     );
     assert!(message.contains("secrets is forbidden"), "{message}");
     assert_eq!(world.states("a/x"), ["a-web Error"]);
+    // Metrics count it as its object says.
+    let views = world.view().sources;
+    let counted: Vec<(&str, &str)> = views.iter().map(|source| (&*source.key.name, source.phase)).collect();
+    assert_eq!(counted, [("x", "Pending"), ("y", "Failed")]);
     assert_eq!(told(&world, "RemovalFailed"), 1, "once, however often it is tried");
     // It says so without another write after a restart, and what waited for its end is asked to try again.
     let version = world.version("a/x");

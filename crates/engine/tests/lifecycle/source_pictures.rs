@@ -176,6 +176,24 @@ fn the_list_the_status_and_the_module_tell_of_a_source() {
 }
 
 #[test]
+fn why_counts_the_addons_that_the_status_does_not_list() {
+    let mut world = sourced(&files().module(10, "base"));
+    let urls = ["one", "two", "three"];
+    for (from, url) in (1_000..).step_by(1_000).zip(urls) {
+        let failed = |n: u64| broken(addon(&format!("m{n}"), "1.0.0", n), AddonReason::LoadingError);
+        world.offers(url, Ok((from..from + 490).map(failed).collect()));
+    }
+    world.applies("platform", &urls);
+    world.run_for(10_000);
+    assert!(
+        world.status("platform").to_string().contains("970 more addons are not listed, 970 of them failed")
+    );
+    let text = why_source(&world, "platform");
+    assert_eq!(text.matches("  addon:               m").count(), 20, "{text}");
+    assert!(text.contains("… and 1450 more") && text.contains("two: Failed, 10 addons listed"), "{text}");
+}
+
+#[test]
 fn without_sources_nothing_new_is_told() {
     let mut world = sourced(&files().module(10, "base"));
     world.send_in(0, config_map(200, &[]));

@@ -684,8 +684,9 @@ fn a_deletion_does_not_wait_for_a_module_that_another_one_took_over() {
     assert_eq!((world.phase("b").as_str(), world.states("b")), ("Ready", vec!["web Running".to_owned()]));
 }
 
-/// Random edits, deletions, restarts and faults. No id is owned twice in a scope, no release is lost, and nothing is removed
-/// because something could not be fetched.
+/// Random edits, deletions, restarts and faults, also edits and deletions while nobody looks. No id is owned twice in a scope, no
+/// release is lost, nothing is removed because something could not be fetched, and no module is forgotten before its last hook has
+/// come to its end.
 #[test]
 fn whatever_happens_every_module_is_as_its_configurations_say() {
     live(seeds(200), life);
@@ -694,45 +695,18 @@ fn whatever_happens_every_module_is_as_its_configurations_say() {
 fn life(seed: u64) {
     let mut random = Random(seed);
     let addons = ["web", "db", "log"];
-    let mut world = sourced(&files().module(10, "base"));
+    let mut world = sourced(&files().module(10, "base").hook("start.sh", "onStartup: 1"));
     for (n, name) in (1..).zip(addons) {
         world.bundle(n, name, &[("end.sh", "afterDeleteHelm: 1")]);
         world.offers(name, Ok(vec![addon(name, "1.0.0", n)]));
     }
-    let config = || config_map(200, &[("webEnabled", "true"), ("dbEnabled", "true"), ("logEnabled", "true")]);
-    world.send_in(0, config());
+    world.send_in(0, config_map(200, &FLAGS));
     world.run_for(1_000);
     let (mut released, mut lost) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..random.below(20) {
         let name = ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()];
         let url = addons[usize::try_from(random.below(3)).unwrap()];
-        let is_there = world
-            .repositories
-            .objects
-            .get(name)
-            .is_some_and(|its| its["metadata"]["deletionTimestamp"].is_null());
-        match random.below(10) {
-            0 if is_there => world.deletes(name),
-            1 => {
-                world.restarts();
-                world.send_in(1, config());
-            }
-            8 => {
-                let number = random.below(3) + 1;
-                world.loses(number);
-                lost.insert(digest(number));
-                world.restarts();
-                world.send_in(1, config());
-            }
-            2 => world.patching.push_back(Err(Failure::new(FailureKind::Cluster, "500"))),
-            3 => {
-                let failure = Failure::new(FailureKind::Cluster, "500");
-                world.repositories.keeping.push_back(StoreError::Registry(failure));
-            }
-            4 => world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full")),
-            _ if is_there || !world.repositories.objects.contains_key(name) => world.applies(name, &[url]),
-            _ => {}
-        }
+        act(&mut world, &mut random, (name, url), &mut lost);
         let trace = world.run_for([0, 15, 60, 2_000][usize::try_from(random.below(4)).unwrap()]);
         released.extend(world.deployed.keys().cloned());
         released.retain(|name| !has(&trace, &format!("uninstall {name} ")));
@@ -746,6 +720,8 @@ fn life(seed: u64) {
     let (objects, registry) = (&world.repositories.objects, &world.repositories.registry);
     assert!(world.queue("main").is_empty(), "seed {seed}");
     let expected = expected_releases(&world, &lost, &released);
+    let owed = world.repositories.owed.iter().filter(|name| !world.deployed.contains_key(*name));
+    assert_eq!(owed.collect::<Vec<_>>(), Vec::<&String>::new(), "seed {seed}: {objects:?}");
     assert_eq!(world.deployed.keys().cloned().collect::<Vec<_>>(), expected, "seed {seed}: {objects:?}");
     for url in addons {
         let owners = || objects.values().filter(|object| object["spec"]["repositories"][0]["url"] == url);
@@ -756,6 +732,52 @@ fn life(seed: u64) {
     for addon in registry.addons.iter().filter(|addon| !addon.is_registered()) {
         let phase = &objects[&*addon.source.name]["status"]["phase"];
         assert!(addon.is_retained && phase == "Failed", "seed {seed}: {addon:?} {objects:?}");
+    }
+}
+
+const FLAGS: [(&str, &str); 3] = [("webEnabled", "true"), ("dbEnabled", "true"), ("logEnabled", "true")];
+
+/// Does something to a configuration, or about the addon of a URL.
+fn act(world: &mut World, random: &mut Random, (name, url): (&str, &str), lost: &mut BTreeSet<Digest>) {
+    let is_there = world
+        .repositories
+        .objects
+        .get(name)
+        .is_some_and(|its| its["metadata"]["deletionTimestamp"].is_null());
+    match random.below(14) {
+        0 if is_there => world.deletes(name),
+        10 if is_there => {
+            world.deletes(name);
+            world.restarts_flagged(&FLAGS);
+        }
+        11 if is_there => {
+            world.applies(name, &[url]);
+            world.restarts_flagged(&FLAGS);
+        }
+        12 => {
+            let times = usize::try_from(random.below(3) + 1).unwrap();
+            world.break_hook(&format!("{url}/end.sh"), times);
+        }
+        13 => world.break_hook("base/start.sh", 2),
+        1 => {
+            world.restarts();
+            world.send_in(1, config_map(200, &FLAGS));
+        }
+        8 => {
+            let number = random.below(3) + 1;
+            world.loses(number);
+            lost.insert(digest(number));
+            world.restarts();
+            world.send_in(1, config_map(200, &FLAGS));
+        }
+        2 => world.patching.push_back(Err(Failure::new(FailureKind::Cluster, "500"))),
+        3 => {
+            let failure = Failure::new(FailureKind::Cluster, "500");
+            world.repositories.keeping.push_back(StoreError::Registry(failure));
+        }
+        4 => world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full")),
+        _ if is_there || !world.repositories.objects.contains_key(name) => world.applies(name, &[url]),
+        _ => {}
     }
 }
 

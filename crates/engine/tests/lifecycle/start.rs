@@ -238,6 +238,15 @@ fn what_is_off_and_can_not_be_removed_is_told_to_who_waits_for_the_end() {
 }
 
 #[test]
+fn the_last_hook_of_what_is_off_is_run_until_it_succeeds() {
+    let files = files().module(10, "web").off().hook("bye.sh", "afterDeleteHelm: 1");
+    let mut world = World::new(&files).deployed("web").fails("web/bye.sh", 2);
+    let trace = world.run();
+    let times = |what: &str| trace.matches(what).count();
+    assert_eq!((times("uninstall web"), times("run hook web/bye.sh")), (1, 3), "{trace}");
+}
+
+#[test]
 fn global_values_set_by_early_hooks_are_seen_by_later_ones_without_another_converge() {
     let files = files()
         .global_hook("start.sh", "onStartup: 1")

@@ -17,16 +17,16 @@ use crate::build::{Files, config, configures, files, reread};
 use crate::world::World;
 
 /// The configuration of a hook with a validating webhook.
-const VALIDATES: &str = "kubernetesValidating: [{name: pods.web.example.com, timeoutSeconds: 5, rules: [{apiGroups: [''], \
+pub(crate) const VALIDATES: &str = "kubernetesValidating: [{name: pods.web.example.com, timeoutSeconds: 5, rules: [{apiGroups: [''], \
     apiVersions: [v1], resources: [pods], operations: [CREATE]}]}]";
-const GOOD: &str = "pods.web.example.com";
-const PATH: &str = "/validate/pods.web.example.com";
+pub(crate) const GOOD: &str = "pods.web.example.com";
+pub(crate) const PATH: &str = "/validate/pods.web.example.com";
 
 /// The configuration of a hook that converts in both directions, in two steps.
-const CONVERTS: &str = "kubernetesCustomResourceConversion: [{name: up, crdName: tabs.example.com, conversions: \
+pub(crate) const CONVERTS: &str = "kubernetesCustomResourceConversion: [{name: up, crdName: tabs.example.com, conversions: \
     [{fromVersion: v1alpha1, toVersion: v1beta1}, {fromVersion: v1beta1, toVersion: v1}]}]";
 
-fn webhooks() -> Config {
+pub(crate) fn webhooks() -> Config {
     let webhooks = WebhookConfig {
         name: "ours".to_owned(),
         client: WebhookClient::Service("hooks".to_owned()),
@@ -45,7 +45,7 @@ fn web() -> Files {
     files().module(10, "web").hook("check.sh", VALIDATES)
 }
 
-fn review(id: u64, path: &str) -> Event {
+pub(crate) fn review(id: u64, path: &str) -> Event {
     let request =
         json!({"uid": format!("u{id}"), "operation": "CREATE", "object": {"metadata": {"name": "x"}}});
     let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
@@ -57,32 +57,32 @@ fn requested(id: u64, path: &str, review: Value) -> Event {
     Event::ReviewRequested { id, webhook: path.to_owned(), review, timeout: None }
 }
 
-fn conversion(id: u64, desired: &str, objects: &[Value]) -> Event {
+pub(crate) fn conversion(id: u64, desired: &str, objects: &[Value]) -> Event {
     let request = json!({"uid": format!("u{id}"), "desiredAPIVersion": desired, "objects": objects});
     let review =
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request});
     requested(id, "/convert/tabs.example.com", review)
 }
 
-fn tab(name: &str, version: &str) -> Value {
+pub(crate) fn tab(name: &str, version: &str) -> Value {
     let metadata = json!({"name": name, "namespace": "n", "uid": name});
     json!({"apiVersion": format!("example.com/{version}"), "kind": "Tab", "metadata": metadata})
 }
 
-fn says(allowed: bool) -> HookOutput {
+pub(crate) fn says(allowed: bool) -> HookOutput {
     let response =
         AdmissionResponse { allowed, message: "because".to_owned(), ..AdmissionResponse::default() };
     HookOutput { admission: Some(Box::new(response)), ..HookOutput::default() }
 }
 
-fn converted(objects: &[Value]) -> HookOutput {
+pub(crate) fn converted(objects: &[Value]) -> HookOutput {
     let response = ConversionResponse { objects: objects.to_vec(), ..ConversionResponse::default() };
     HookOutput { conversion: Some(Box::new(response)), ..HookOutput::default() }
 }
 
 impl World {
     /// Returns what was answered to a review, and forgets it.
-    fn answer(&mut self, id: u64) -> Result<Value, RefusalReason> {
+    pub(crate) fn answer(&mut self, id: u64) -> Result<Value, RefusalReason> {
         let place = self.answers_to_reviews.iter().position(|(known, _)| known.number() == id);
         let (_, outcome) = self.answers_to_reviews.remove(place.unwrap());
         outcome.map(|review| review["response"].clone()).map_err(|refusal| refusal.reason)
@@ -98,13 +98,13 @@ impl World {
     }
 
     /// Returns the names of the validating webhooks that the API server knows.
-    fn known(&self) -> Vec<String> {
+    pub(crate) fn known(&self) -> Vec<String> {
         let known = self.known_webhooks(AdmissionKind::Validating);
         known.iter().map(|webhook| webhook["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Returns the failure policies of the validating webhooks that the API server knows.
-    fn policies(&self) -> Vec<String> {
+    pub(crate) fn policies(&self) -> Vec<String> {
         let known = self.known_webhooks(AdmissionKind::Validating);
         known.iter().map(|webhook| webhook["failurePolicy"].as_str().unwrap().to_owned()).collect()
     }
@@ -218,8 +218,8 @@ fn f_f5_what_the_api_server_refuses_is_told_again_and_the_start_goes_on() {
     world.run();
     assert_eq!(world.policies(), ["Fail"]);
     let sweeps: Vec<bool> = world.registrations.iter().map(|told| told.sweep.is_some()).collect();
-    // The first one comes before it is known what is left over, the second one is refused.
-    assert_eq!(sweeps, [false, true, true]);
+    // The first two are refused. What is left over is looked for once.
+    assert_eq!(sweeps, [true, true, true]);
 }
 
 #[test]
@@ -310,6 +310,12 @@ fn a_hook_that_fails_or_says_nothing_refuses_and_quotes_nothing() {
 
 /// An operator that waits for another one, which holds the Lease and dies.
 fn standby(files: &Files) -> World {
+    let (key, lease) = held_lease();
+    World::with_config(files, standing_by(webhooks())).holds("Lease", key, lease)
+}
+
+/// Returns the configuration of an operator that waits for another one.
+pub(crate) fn standing_by(config: Config) -> Config {
     let seconds = Duration::from_secs;
     let election = ElectionConfig {
         mode: ElectionMode::Standby,
@@ -319,15 +325,15 @@ fn standby(files: &Files) -> World {
         renew_deadline: seconds(30),
         retry_period: seconds(10),
     };
+    Config { election: Some(election), ..config }
+}
+
+/// Returns the Lease of that other one.
+pub(crate) fn held_lease() -> (Key, Item) {
     let spec =
         json!({"holderIdentity": "a", "leaseDurationSeconds": 35, "acquireTime": "t", "renewTime": "t"});
     let lease = json!({"metadata": {"resourceVersion": "1"}, "spec": spec}).to_string().into_bytes();
-    let config = Config { election: Some(election), ..webhooks() };
-    World::with_config(files, config).holds(
-        "Lease",
-        Key::new("ops", "leader"),
-        Item::filtered(None, lease.into()),
-    )
+    (Key::new("ops", "leader"), Item::filtered(None, lease.into()))
 }
 
 #[test]
@@ -368,6 +374,26 @@ fn a_standby_refuses_reviews_whose_hook_would_see_snapshots_that_it_does_not_hav
     world.send_in(1, review(2, PATH));
     world.run_for(1_000);
     assert_eq!(world.answer(2), Ok(json!({"uid": "u2", "allowed": true})));
+}
+
+#[test]
+fn a_review_waits_for_snapshots_of_a_hook_whose_bindings_have_changed() {
+    let sees = VALIDATES.replace("timeoutSeconds", "includeSnapshotsFrom: [pods], timeoutSeconds");
+    let seeing = |kind: &str| {
+        let slow = files().module(5, "slow").hook("wait.sh", "beforeHelm: 1");
+        let check = format!("{{kubernetes: [{{name: pods, kind: {kind}}}], {sees}}}");
+        slow.module(10, "web").hook("check.sh", &check)
+    };
+    let mut world = world(&seeing("Pod")).settled().takes("slow/wait.sh", 2_000);
+    world = world.hook("web/check.sh", Ok(says(true))).hook("web/check.sh", Ok(says(true)));
+    // The run of its module has to wait.
+    world.send_in(1, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
+    world.send_in(100, reread(&seeing("Node")));
+    world.send_in(200, review(1, PATH));
+    let trace = world.run_for(1_000);
+    assert!(world.answers_to_reviews.is_empty(), "it would see that there are no objects: {trace}");
+    world.run_for(3_000);
+    assert_eq!(world.answer(1), Ok(json!({"uid": "u1", "allowed": true})));
 }
 
 #[test]
@@ -590,15 +616,44 @@ fn who_can_not_take_reviews_has_nobody_asked() {
 fn what_is_left_of_an_operator_before_is_given_back_when_all_modules_are_known() {
     let mut world = restarted(false);
     world.run_until(30_000);
-    assert!(world.registrations.iter().all(|told| told.sweep.is_none()), "{:?}", world.registrations);
+    let swept = |world: &World| -> Vec<Vec<String>> {
+        let swept = world.registrations.iter().filter_map(|told| told.sweep.as_ref());
+        swept.map(|spared| spared.iter().cloned().collect()).collect()
+    };
+    // Its module may be switched on by hooks.
+    assert_eq!(swept(&world), [["tabs.example.com"]]);
     world.run();
-    let swept: Vec<_> = world.registrations.iter().filter_map(|told| told.sweep.clone()).collect();
-    assert_eq!(swept, [std::collections::BTreeSet::new()]);
+    assert_eq!(swept(&world), [vec!["tabs.example.com".to_owned()], Vec::new()]);
     // Whose modules may be away says nothing about what is left.
     let files = Files { is_incomplete: true, ..files().module(10, "web").hook("up.sh", CONVERTS).off() };
     let mut world = self::world(&files);
     world.run();
     assert!(world.registrations.iter().all(|told| told.sweep.is_none()), "{:?}", world.registrations);
+}
+
+#[test]
+fn what_no_hook_converts_any_more_is_given_back_before_the_modules_have_run() {
+    // The module with the conversions is gone, or another one has some of its own.
+    let slow = files().module(5, "slow").hook("wait.sh", "onStartup: 1");
+    let other = CONVERTS.replace("tabs.example.com", "others.example.com");
+    let cases = [
+        (slow.clone(), vec![]),
+        (slow.module(10, "web").hook("up.sh", &other), vec!["others.example.com".to_owned()]),
+    ];
+    for (files, spared) in cases {
+        let mut world = world(&files);
+        world.break_hook("slow/wait.sh", 1_000);
+        world.run_until(3_000);
+        assert!(!world.view().converge.first_done);
+        let swept = |world: &World| -> Vec<Vec<String>> {
+            let swept = world.registrations.iter().filter_map(|told| told.sweep.as_ref());
+            swept.map(|spared| spared.iter().cloned().collect()).collect()
+        };
+        assert_eq!(swept(&world), [spared], "{:?}", world.registrations);
+        world.mend_hook("slow/wait.sh");
+        world.run();
+        assert!(world.view().converge.first_done && swept(&world).len() == 1, "{:?}", world.registrations);
+    }
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn a_module_that_waits_for_a_kind() {
       task:     t2 ModuleRun is set aside in queue main, waits for 0.0 s: kind Thing does not exist yet
 
     What to do:
-      - install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself
+      - install the CustomResourceDefinition of Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself
     ");
     assert_snapshot!(why_queue(&world, "main"), @r"
     Queue main waits: kind Thing does not exist yet.
@@ -248,7 +248,7 @@ fn a_module_that_waits_for_a_kind() {
       set aside:      2 tasks; all others pass
 
     What to do:
-      - install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself
+      - install the CustomResourceDefinition of Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself
     ");
 }
 

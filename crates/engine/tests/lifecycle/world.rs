@@ -22,6 +22,8 @@ use crate::repositories::{Repositories, kept, links};
 const HOOK: u64 = 10;
 const SCRIPT: u64 = 10;
 const LIST: u64 = 10;
+/// What a list fails of that is not answered with objects.
+const LIST_FAILED: &str = "the list failed";
 const RELEASE: u64 = 50;
 const OTHER: u64 = 5;
 
@@ -57,6 +59,8 @@ pub(crate) struct World {
     answers: Option<Answers>,
     releases: BTreeMap<String, VecDeque<Result<Planned, Failure>>>,
     pub(crate) loads: BTreeMap<String, VecDeque<Arc<Module>>>,
+    /// The modules whose hooks answer `--config` with garbage.
+    pub(crate) broken_configurations: BTreeSet<String>,
     pub(crate) patching: VecDeque<Result<(), Failure>>,
     saving: VecDeque<Result<(), Failure>>,
     /// How the next registrations of webhooks end.
@@ -90,8 +94,8 @@ pub(crate) struct World {
     objects: BTreeMap<String, BTreeMap<Key, Arc<Item>>>,
     missing_kinds: BTreeSet<String>,
     silent_kinds: BTreeSet<String>,
-    /// The kinds that may not be listed; they are missing, too.
-    forbidden_kinds: BTreeSet<String>,
+    /// The kinds whose lists fail, and of what, or hang; they are missing, too.
+    failing_kinds: BTreeMap<String, Option<FailureKind>>,
     /// The kinds that releases bring, and those that charts need, by module.
     brought_kinds: BTreeMap<String, BTreeSet<String>>,
     needed_kinds: BTreeMap<String, BTreeSet<String>>,
@@ -146,6 +150,7 @@ impl World {
             answers: None,
             releases: BTreeMap::new(),
             loads: BTreeMap::new(),
+            broken_configurations: BTreeSet::new(),
             patching: VecDeque::new(),
             saving: VecDeque::new(),
             registering: VecDeque::new(),
@@ -164,7 +169,7 @@ impl World {
             objects: BTreeMap::new(),
             missing_kinds: BTreeSet::new(),
             silent_kinds: BTreeSet::new(),
-            forbidden_kinds: BTreeSet::new(),
+            failing_kinds: BTreeMap::new(),
             brought_kinds: BTreeMap::new(),
             needed_kinds: BTreeMap::new(),
             monitors: BTreeMap::new(),
@@ -214,10 +219,19 @@ impl World {
 
     /// Makes the next `times` runs of `hook` fail.
     pub(crate) fn fails(mut self, hook: &str, times: usize) -> Self {
-        for _ in 0..times {
-            self = self.hook(hook, Err(failure("exit status 1")));
-        }
+        self.break_hook(hook, times);
         self
+    }
+
+    /// Does the same from now on.
+    pub(crate) fn break_hook(&mut self, hook: &str, times: usize) {
+        let failed = |_| Err(failure("exit status 1"));
+        self.hooks.entry(hook.to_owned()).or_default().extend((0..times).map(failed));
+    }
+
+    /// Makes a hook fail no more.
+    pub(crate) fn mend_hook(&mut self, hook: &str) {
+        self.hooks.remove(hook);
     }
 
     /// Makes the next run of a module's enabled script end like this.
@@ -348,14 +362,24 @@ impl World {
     }
 
     /// Makes the cluster one in which the operator may not list `kind`.
-    pub(crate) fn without_right(mut self, kind: &str) -> Self {
-        self.forbidden_kinds.insert(kind.to_owned());
+    pub(crate) fn without_right(self, kind: &str) -> Self {
+        self.failing_to_list(kind, Some(FailureKind::Forbidden))
+    }
+
+    /// Makes the cluster one in which lists of `kind` fail, or hang.
+    pub(crate) fn failing_to_list(mut self, kind: &str, failure: Option<FailureKind>) -> Self {
+        self.failing_kinds.insert(kind.to_owned(), failure);
         self.without_kind(kind)
+    }
+
+    /// Lets the release of a module mend what lists of a kind fail of, or hang for.
+    pub(crate) fn mends(self, module: &str, kind: &str, failure: Option<FailureKind>) -> Self {
+        self.brings(module, kind).failing_to_list(kind, failure)
     }
 
     /// Lets the release of a module grant the right to list a kind.
     pub(crate) fn grants(self, module: &str, kind: &str) -> Self {
-        self.brings(module, kind).without_right(kind)
+        self.mends(module, kind, Some(FailureKind::Forbidden))
     }
 
     /// Lets the release of a module bring a kind that the cluster does not know before.
@@ -471,6 +495,7 @@ impl World {
                 let shown = shown_event(&event);
                 writeln!(self.trace, "{} > {shown}", self.now).unwrap();
             }
+            self.note_end(&event);
             let is_answer = self.note_answer(&event);
             let again = (is_answer && self.repeats_answers).then(|| event.clone());
             for effect in self.engine.handle(self.now, event) {
@@ -508,13 +533,13 @@ impl World {
                 };
                 watching.map(event).collect()
             }
-            // It would have been tried with the right that came meanwhile.
+            // It would have been tried with what came meanwhile.
             Event::WatchFailed { monitor, failure }
-                if failure.kind == FailureKind::Forbidden
+                if failure.message == LIST_FAILED
                     && !self
                         .monitors
                         .get(&monitor)
-                        .is_some_and(|kind| self.forbidden_kinds.contains(kind)) =>
+                        .is_some_and(|kind| self.failing_kinds.contains_key(kind)) =>
             {
                 Vec::new()
             }
@@ -670,10 +695,14 @@ impl World {
             Effect::LoadModule { run, module } => {
                 self.in_flight.insert(run, None);
                 let loaded = self.loads.get_mut(module.as_str()).and_then(VecDeque::pop_front);
+                let is_broken = self.broken_configurations.contains(module.as_str());
+                let loaded =
+                    if is_broken { None } else { loaded.or_else(|| self.asks_bundle(module.as_str())) };
                 let outcome = loaded.ok_or_else(|| {
                     Failure::new(FailureKind::Files, "hook 'x' answers --config with garbage")
                 });
-                self.send_in(OTHER, Event::ModuleLoaded { run, outcome });
+                let takes = self.takes_for(&format!("config {module}"), OTHER);
+                self.send_in(takes, Event::ModuleLoaded { run, outcome });
             }
             Effect::DropBundles { run, registry, others } => {
                 self.drop_bundles(run, &kept(&registry, &others));
@@ -731,9 +760,9 @@ impl World {
             Effect::StartMonitor { monitor, spec } => {
                 let kind = spec.selection.kind.clone();
                 self.monitors.insert(monitor, kind.clone());
-                if self.forbidden_kinds.contains(&kind) {
-                    for tried in [LIST, 800, 2_400, 5_600] {
-                        let failure = Failure::new(FailureKind::Forbidden, "403");
+                if let Some(failure) = self.failing_kinds.get(&kind).copied() {
+                    for (tried, kind) in [LIST, 800, 2_400, 5_600].into_iter().zip(failure.iter().cycle()) {
+                        let failure = Failure::new(*kind, LIST_FAILED);
                         self.send_in(tried, Event::WatchFailed { monitor, failure });
                     }
                 } else if self.missing_kinds.contains(&kind) {
@@ -825,10 +854,18 @@ impl World {
             } else {
                 let wanted = object.as_ref().map(|object| object["webhooks"].as_array().unwrap().clone());
                 let mut wanted = wanted.unwrap_or_default();
+                let is_named = |name: &String| wanted.iter().any(|webhook| name_of(webhook) == *name);
+                let mut others: Vec<_> =
+                    known.iter().filter(|webhook| !is_named(&name_of(webhook))).cloned().collect();
+                others.retain(|_| registration.keeps_others);
+                for webhook in &mut others {
+                    webhook["failurePolicy"] = "Ignore".into();
+                }
                 wanted.retain(|webhook| {
                     let name = name_of(webhook);
                     !registration.kept.contains(&(kind, name.clone())) || is_known(&name)
                 });
+                wanted.extend(others);
                 let wrong = wanted.iter().map(name_of).filter(|name| self.refused_webhooks.contains(name));
                 let wrong: BTreeMap<_, _> = wrong.map(|name| (name, "Invalid value".to_owned())).collect();
                 if !wrong.is_empty() {
@@ -870,6 +907,7 @@ impl World {
     pub(crate) fn forgets_everything(&mut self) {
         self.pending.clear();
         self.in_flight.clear();
+        self.changing.clear();
         self.monitors.clear();
     }
 
@@ -884,14 +922,14 @@ impl World {
         let waiting: Vec<MonitorId> =
             self.monitors.iter().filter(|(_, its)| *its == kind).map(|(id, _)| *id).collect();
         let objects = self.objects.get(kind).cloned().unwrap_or_default();
-        let was_forbidden = self.forbidden_kinds.remove(kind);
+        let was_failing = self.failing_kinds.remove(kind);
         for monitor in waiting {
             let lists = vec![(monitor, objects.clone().into_iter().collect())];
-            if !was_forbidden {
+            if was_failing.is_none() {
                 self.send_in(millis, Event::KindAppeared { monitor });
             }
             self.send_in(millis + LIST, Event::Listed { lists });
-            if was_forbidden {
+            if was_failing.flatten().is_some() {
                 self.send_in(millis + LIST, Event::WatchRestored { monitor });
             }
         }

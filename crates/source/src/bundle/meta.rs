@@ -51,7 +51,7 @@ impl Meta {
 
 /// Reads `meta.yaml`; nothing if there is no mapping in it.
 pub(super) fn read_bundle(files: &Files<'_>, findings: &mut Findings) -> Option<Meta> {
-    let mut fields = Fields::read(files, META, findings)?;
+    let mut fields = Fields::read(files, META, "id, name, version, description and displayName", findings)?;
     let id = fields.required("id", MAX_ID);
     let name = fields.required("name", MAX_NAME);
     let version = fields.version();
@@ -108,7 +108,7 @@ pub(super) fn read_plan(
     findings: &mut Findings,
 ) -> Option<Plan> {
     let path = format!("{directory}/{META}");
-    let mut fields = Fields::read(files, &path, findings)?;
+    let mut fields = Fields::read(files, &path, "id, name, description and displayName", findings)?;
     let id = fields.required("id", MAX_ID);
     let name = fields.required("name", MAX_NAME);
     fields.required("description", MAX_TEXT);
@@ -122,12 +122,12 @@ pub(super) fn read_plan(
     Some(Plan { directory: directory.to_owned(), id: id?, name: name?, is_bindable })
 }
 
-/// Reads a file of YAML; nothing, and a problem, if it is none.
+/// Reads a file that is one document of YAML; nothing, and a problem, if it is none.
 pub(super) fn read_yaml(files: &Files<'_>, path: &str, findings: &mut Findings) -> Option<Value> {
     read_yaml_within(files, path, MAX_TREE_BYTES, findings)
 }
 
-/// Reads a file of YAML whose tree may take so much memory.
+/// Reads a file that is one document of YAML, without a key that is there twice, whose tree may take so much memory.
 pub(super) fn read_yaml_within(
     files: &Files<'_>,
     path: &str,
@@ -144,7 +144,7 @@ pub(super) fn read_yaml_within(
             return None;
         }
     };
-    match yaml::parse_within(text, most) {
+    match yaml::parse_only(text, most) {
         Ok(value) => Some(value),
         Err(error) => {
             findings.problem(path, error.to_string());
@@ -161,19 +161,16 @@ struct Fields<'f> {
 }
 
 impl<'f> Fields<'f> {
-    fn read(files: &Files<'_>, path: &'f str, findings: &'f mut Findings) -> Option<Self> {
+    /// Reads a file that has to have the fields `required`.
+    fn read(files: &Files<'_>, path: &'f str, required: &str, findings: &'f mut Findings) -> Option<Self> {
         if !files.has(path) {
-            findings.problem(
-                path,
-                "the file is missing: add it with id, name, version, description and displayName",
-            );
+            findings.problem(path, format!("the file is missing: add it with {required}"));
             return None;
         }
         match read_yaml(files, path, findings)? {
             Value::Object(values) => Some(Self { path, values, findings }),
             Value::Null => {
-                findings
-                    .problem(path, "the file is empty: write id, name, version, description and displayName");
+                findings.problem(path, format!("the file is empty: write {required}"));
                 None
             }
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {

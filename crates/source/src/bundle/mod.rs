@@ -18,6 +18,7 @@ mod problem;
 pub mod tree;
 
 pub use descriptor::{Bundle, Kind, META, Plan};
+pub use module_bundle::CheckModuleFile;
 pub use plans::{ChartBundle, PlanFiles};
 pub use problem::{MAX_PROBLEMS, Problem};
 pub use tree::{Content, Entry, Tree};
@@ -35,7 +36,7 @@ pub struct Report {
 }
 
 /// Checks a bundle, and returns what it is or all that is wrong with it. The tree begins at the directory of `meta.yaml`.
-pub fn lint(tree: &Tree) -> Report {
+pub fn lint(tree: &Tree, module_file: CheckModuleFile) -> Report {
     let files = Files::new(tree);
     let mut findings = Findings::default();
     tree::check_limits(tree, &mut findings);
@@ -60,7 +61,8 @@ pub fn lint(tree: &Tree) -> Report {
         chart_bundle::check_documents(&files, &mut findings);
         (Kind::Chart, chart, plans)
     } else {
-        module_bundle::check(&files, meta.as_ref().and_then(|meta| meta.name.as_ref()), &mut findings);
+        let name = meta.as_ref().and_then(|meta| meta.name.as_ref());
+        module_bundle::check(&files, name, module_file, &mut findings);
         (Kind::Module, None, Vec::new())
     };
     let (problems, warnings) = findings.sorted();

@@ -19,6 +19,9 @@ const CHART: [&str; 2] = ["Chart.yaml", "templates"];
 /// Extensions of files below `hooks/` that are no hooks. See docs/hooks.md#which-files-are-hooks.
 const DATA: [&str; 4] = ["yaml", "json", "md", "txt"];
 
+/// Returns what is wrong with the text of a `module.yaml`: what it may say is no matter of sources.
+pub type CheckModuleFile = fn(&str) -> Result<(), String>;
+
 /// Reports whether a file of a module is no part of its chart.
 fn is_outside_of_chart(path: &str) -> bool {
     ["crds/", "docs/", "hooks/", "images/", "lib/", "openapi/"]
@@ -28,11 +31,19 @@ fn is_outside_of_chart(path: &str) -> bool {
 }
 
 /// Checks a module. `name` is missing if `meta.yaml` does not say it.
-pub(super) fn check(files: &Files<'_>, name: Option<&ModuleName>, findings: &mut Findings) {
-    let names_chart = match read_yaml(files, MODULE_FILE, findings) {
-        Some(Value::Object(fields)) => fields.contains_key("chart"),
-        Some(_) | None => false,
-    };
+pub(super) fn check(
+    files: &Files<'_>,
+    name: Option<&ModuleName>,
+    module_file: CheckModuleFile,
+    findings: &mut Findings,
+) {
+    let own = read_yaml(files, MODULE_FILE, findings);
+    // What is no YAML is reported once.
+    let text = files.bytes(MODULE_FILE).filter(|_| own.is_some());
+    if let Some(Err(problem)) = text.and_then(|text| std::str::from_utf8(text).ok()).map(module_file) {
+        findings.problem(MODULE_FILE, problem);
+    }
+    let names_chart = own.as_ref().and_then(|own| own.get("chart")).is_some();
     if !names_chart && !PARTS.iter().any(|part| files.has(part) || files.is_directory(part)) {
         findings.problem(
             "",

@@ -31,6 +31,11 @@ fn module(edits: &[(&str, Option<&str>)]) -> Tree {
     tree
 }
 
+/// Lints a bundle whose `module.yaml` may say anything.
+fn lint(tree: &Tree) -> Report {
+    super::lint(tree, |_| Ok(()))
+}
+
 fn problems(tree: &Tree) -> Vec<String> {
     match lint(tree).outcome {
         Ok(_) => Vec::new(),
@@ -72,6 +77,46 @@ fn the_namespace_of_the_release_is_known_without_loading_the_module() {
         let bundle = lint(&module(&[("module.yaml", file)])).outcome.unwrap();
         assert_eq!(bundle.namespace.as_deref(), expected, "{file:?}");
     }
+}
+
+#[test]
+fn what_module_yaml_may_not_say_is_a_problem_of_that_file() {
+    let tree = module(&[("module.yaml", Some("nmespace: web"))]);
+    let problem = super::lint(&tree, |text| Err(format!("{text} is wrong"))).outcome.unwrap_err();
+    assert_eq!(problem[0].to_string(), "module.yaml: nmespace: web is wrong");
+    let absent = super::lint(&module(&[]), |text| Err(text.to_owned()));
+    assert!(absent.outcome.is_ok());
+}
+
+#[test]
+fn a_file_is_one_document_without_a_key_twice() {
+    let meta = "id: i\nname: web-app\nversion: 1.2.0\ndescription: d\ndisplayName: D\n";
+    assert_eq!(problems(&module(&[(META, Some(&format!("---\n{meta}---\n# nothing\n")))])), [""; 0]);
+    for (path, text, expected) in [
+        (META, format!("{meta}id: j\n"), "meta.yaml: line 6, column 1: key \"id\" is already set at line 1"),
+        (META, format!("{meta}---\nid: j\n"), "meta.yaml: line 6, column 1: a second document begins here"),
+        (
+            "values.yaml",
+            "webApp: {a: 1, a: 2}".to_owned(),
+            "values.yaml: line 1, column 16: key \"a\" is already",
+        ),
+        (
+            "openapi/values.yaml",
+            "type: object\ntype: object\n".to_owned(),
+            "openapi/values.yaml: line 2, column 1: key",
+        ),
+        (
+            "module.yaml",
+            "namespace: web\n---\nnamespace: db\n".to_owned(),
+            "module.yaml: line 2, column 1: a second",
+        ),
+    ] {
+        let found = problems(&module(&[(path, Some(&text))]));
+        assert!(found.iter().any(|problem| problem.starts_with(expected)), "{path}: {found:?}");
+    }
+    // Charts are read as Helm reads them.
+    let chart = "name: web\nversion: 0.1.0\nversion: 0.2.0\n";
+    assert_eq!(problems(&module(&[("Chart.yaml", Some(chart))])), [""; 0]);
 }
 
 #[test]
@@ -127,7 +172,10 @@ fn what_is_wrong_with_a_module_names_its_file() {
         ("requires: [[a]]", "requires: it has to be a list of texts"),
         ("planUpdatable: 1", "planUpdatable: it has to be true or false"),
     ] {
-        let text = format!("{}, {field}}}", META_TEXT.trim_end_matches('}'));
+        // It takes the place of one that is there.
+        let key = field.split(':').next().unwrap();
+        let rest = META_TEXT.trim_matches(['{', '}']).split(", ").filter(|other| !other.starts_with(key));
+        let text = format!("{{{}, {field}}}", rest.collect::<Vec<_>>().join(", "));
         let found = problems(&module(&[(META, Some(&text))]));
         assert!(found.len() == 1 && found[0].contains(problem), "{field}: {found:?}");
     }
@@ -295,6 +343,17 @@ fn of_two_plans_of_one_name_the_first_is_taken() {
     assert_eq!((bundle.plans.len(), &bundle.plans[0].values), (1, &serde_json::json!({})));
     let warning = "plans/2: the plan is left out: plans/1 has the name \"big\", too";
     assert_eq!(lint(&tree).warnings[0].to_string(), warning);
+}
+
+#[test]
+fn what_a_plan_lacks_is_asked_for_and_no_version() {
+    let empty = problems(&chart(&[("plans/2/meta.yaml", "")]));
+    let mut tree = chart(&[]);
+    tree.remove("plans/2/meta.yaml");
+    let missing = problems(&tree);
+    let fields = "id, name, description and displayName";
+    assert_eq!(missing, [format!("plans/2/meta.yaml: the file is missing: add it with {fields}")]);
+    assert_eq!(empty, [format!("plans/2/meta.yaml: the file is empty: write {fields}")]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl Credentials {
         if text.len() > MAX_TEXT {
             return Err(CredentialsError::TooLarge(text.len()));
         }
-        let document = yaml::parse_within(text, MAX_TREE).map_err(CredentialsError::Yaml)?;
+        let document = yaml::parse_only(text, MAX_TREE).map_err(CredentialsError::Yaml)?;
         if document.is_null() {
             return Ok(Self { own: Vec::new(), from: Vec::new() });
         }

@@ -130,11 +130,17 @@ fn what_is_wrong_names_its_place_and_no_value() {
     ] {
         assert_eq!(resolved(text), Err(problem.to_owned()), "{text}");
     }
-    let broken = resolved("a: [hunter2").unwrap_err();
-    assert!(
-        broken.starts_with("the rendered text is no YAML: line ") && !broken.contains("hunter2"),
-        "{broken}"
-    );
+    for text in [
+        "a: [hunter2",
+        "credential: []\ncredential: [{name: A, value: hunter2}]",
+        "credential: []\n---\ncredential: [{name: A, value: hunter2}]",
+    ] {
+        let broken = resolved(text).unwrap_err();
+        assert!(
+            broken.starts_with("the rendered text is no YAML: line ") && !broken.contains("hunter2"),
+            "{broken}"
+        );
+    }
 }
 
 #[test]

@@ -37,7 +37,11 @@ fn read(text: impl Read, wanted: Wanted) -> Result<(BTreeMap<String, Vec<u8>>, b
 pub(crate) fn run(bytes: &[u8]) {
     let first = |count| Wanted { first: count, ..Wanted::default() };
     let whole = read(bytes, first(3));
-    assert_eq!(whole, read(Torn(bytes), first(3)));
+    let torn = read(Torn(bytes), first(3));
+    // Which of its problems is found first depends on how many bytes came at once: those that may not be in a text are looked for
+    // as soon as they come.
+    let are_refused = whole.is_err() && torn.is_err();
+    assert!(whole == torn || are_refused, "{whole:?} is not {torn:?}");
     let Ok((charts, is_truncated)) = whole else { return };
     assert!(charts.len() <= 3);
     let all = read(bytes, first(usize::MAX)).expect("it was read before").0;

@@ -40,9 +40,9 @@ fn check(index: &IndexUrl, given: Option<&str>, protocols: Protocols) {
     }
 }
 
-/// Returns whether a message shows what stands before an @ behind a colon.
+/// Returns whether a message shows what stands before an @ behind a colon, and nowhere else in the URL.
 fn tells_a_password(url: &str, message: &str) -> bool {
-    url.contains(":hunter2@") && message.contains("hunter2")
+    url.contains(":hunter2@") && url.matches("hunter2").count() == 1 && message.contains("hunter2")
 }
 
 /// Reads the URL of an index in the first line and that of a bundle in the second, with and without plain http.

@@ -30,6 +30,9 @@ const MAX_ALIAS_NODES: u64 = 500_000;
 /// An anchor has a copy as an alias has one: anchors inside of anchors multiply a text, even if nothing names them.
 const MAX_COPIES: usize = 64 << 20;
 
+/// How much memory the names of lists may take that are handed out, in bytes: a strict reader remembers them.
+pub(super) const MAX_NAMES_MEMORY: usize = 4 << 20;
+
 /// The long name of the tag of a merge key.
 const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 
@@ -52,6 +55,19 @@ pub fn parse_within(text: &str, most: usize) -> Result<Value, YamlError> {
 pub fn parse_strict(text: &str) -> Result<Value, YamlError> {
     let mut documents = Documents::new(text, Rules { strict: true, ..Rules::default() });
     Ok(documents.next_document()?.unwrap_or(Value::Null))
+}
+
+/// Returns the only document of `text`, within `most` bytes of memory as [`parse_within`] does. A key that occurs twice in one
+/// mapping is refused, and so is a second document, unless there is nothing in it.
+pub fn parse_only(text: &str, most: usize) -> Result<Value, YamlError> {
+    let mut documents = Documents::new(text, Rules { strict: true, most, ..Rules::default() });
+    let first = documents.next_document()?.unwrap_or(Value::Null);
+    while let Some(document) = documents.next_document()? {
+        if !document.is_null() {
+            return Err(YamlProblem::SecondDocument.at(documents.start()));
+        }
+    }
+    Ok(first)
 }
 
 /// Returns the first document of `text` as [`parse_strict`] does, and refuses words such as `yes`, `off` and `n` without quotes,
@@ -161,6 +177,8 @@ pub(super) struct Documents<'t, R = BufReader<&'t [u8]>> {
     item: Option<Value>,
     /// What had been read took so much, without copies, before the list that is handed out and its name.
     before_list: usize,
+    /// What is remembered of the names of such lists takes so much.
+    names: usize,
     /// Where the last document begins.
     start: Position,
 }
@@ -186,6 +204,7 @@ impl<'t, R: BufRead> Documents<'t, R> {
             root: None,
             item: None,
             before_list: 0,
+            names: 0,
             start: Position::START,
         }
     }
@@ -413,6 +432,9 @@ impl<'t, R: BufRead> Documents<'t, R> {
         }
         let is_merge = value == "<<" && (implicit || tag.as_deref() == Some(MERGE_TAG));
         if is_merge {
+            if self.rules.strict {
+                self.remember(&value, position)?;
+            }
             self.keep(named, &Value::from("<<"))?;
             self.expect_value(Pending::Merge);
             return Ok(None);
@@ -490,13 +512,29 @@ impl<'t, R: BufRead> Documents<'t, R> {
         let is_first = matches!(self.stack.last(), Some(Frame { content: Content::Mapping { map, .. }, .. }) if map.is_empty());
         let block = if is_first { memory::BLOCK } else { 0 };
         self.charge(memory::ENTRY + block, position)?;
-        if self.rules.strict
-            && let Some(Frame { content: Content::Mapping { seen, .. }, .. }) = self.stack.last_mut()
-            && let Some(first) = seen.insert(key.clone(), position)
-        {
-            return Err(YamlProblem::DuplicateKey { first, key }.at(position));
+        if self.rules.strict {
+            self.remember(&key, position)?;
         }
         self.expect_value(Pending::Value(key));
+        Ok(())
+    }
+
+    /// Refuses a key that is in the innermost mapping already.
+    fn remember(&mut self, key: &str, position: Position) -> Result<(), YamlError> {
+        let memory = memory::ENTRY + memory::TEXT + key.len();
+        if self.stack.len() == 2 && self.hands_out() {
+            self.names = self.names.saturating_add(memory);
+            if self.names > MAX_NAMES_MEMORY {
+                return Err(YamlProblem::TooLarge { limit: MAX_NAMES_MEMORY }.at(position));
+            }
+        } else {
+            self.charge(memory, position)?;
+        }
+        if let Some(Frame { content: Content::Mapping { seen, .. }, .. }) = self.stack.last_mut()
+            && let Some(first) = seen.insert(key.to_owned(), position)
+        {
+            return Err(YamlProblem::DuplicateKey { first, key: key.to_owned() }.at(position));
+        }
         Ok(())
     }
 }

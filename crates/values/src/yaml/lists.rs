@@ -48,7 +48,8 @@ pub fn parse_lists<E: From<YamlError>>(
     read_lists(stream, (key, most), false, each)
 }
 
-/// Does the same with a stream that has to be one document: a second one is an error, unless there is nothing in it.
+/// Does the same with a stream that has to be one document, in which no key is there twice in one mapping: a second one is an error,
+/// unless there is nothing in it. The names of the lists may take 4 MiB beside the rest.
 ///
 /// # Errors
 ///
@@ -74,7 +75,7 @@ fn read_lists<E: From<YamlError>>(
     if begins_with_mark {
         stream.consume(BYTE_ORDER_MARK.len());
     }
-    let rules = Rules::handing_out(key, most);
+    let rules = Rules::handing_out(key, most, is_only);
     let mut documents = Documents::of(Events::of_stream(stream), rules);
     let mut first = None;
     loop {
@@ -144,6 +145,7 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::build::MAX_NAMES_MEMORY;
     use super::*;
 
     /// Returns what is handed out, as text, and the rest of the document.
@@ -216,6 +218,44 @@ mod tests {
         let rest: Result<Value, YamlError> = parse_lists(&mut stream, "entries", 1 << 20, |_| Ok(()));
         assert!(rest.is_err());
         assert_eq!(read("", 1).1, Ok(Value::Null));
+    }
+
+    #[test]
+    fn a_stream_that_has_to_be_one_document_has_no_key_twice() {
+        let only =
+            |text: &str| parse_only_lists(text.as_bytes(), "entries", 1 << 20, |_| Ok::<(), YamlError>(()));
+        for (text, line) in [
+            ("entries: {a: [1]}\nentries: {}\n", 2),
+            ("entries: &a {}\nkind: x\n\"entries\": [1]\n", 3),
+            ("entries:\n  a: [1]\n  b: []\n  a: [2]\n", 4),
+            ("entries:\n  a: &a [1]\n  b: *a\n  a: *a\n", 4),
+            ("entries:\n  a:\n  - {k: 1}\n  - {k: 1, n: {m: 1, m: 1}}\n", 4),
+            ("x:\n  y: 1\n  y: 1\nentries: {}\n", 3),
+        ] {
+            let error = only(text).unwrap_err();
+            assert!(matches!(error.problem, YamlProblem::DuplicateKey { .. }), "{text}: {error}");
+            assert_eq!(error.position().line, line, "{text}");
+        }
+        for text in ["entries: {a: [{a: 1}, {a: 1}], b: [{a: 1}]}", "entries: {a: {entries: 1}}\na: 1"] {
+            assert!(only(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_lists_are_remembered_within_a_limit_of_their_own() {
+        let only =
+            |text: &str| parse_only_lists(text.as_bytes(), "entries", 20_000, |_| Ok::<(), YamlError>(()));
+        let names = |count: usize| -> String {
+            let names: Vec<String> =
+                (0..count).map(|name| format!("a-name-of-some-length-{name}: []")).collect();
+            format!("entries: {{{}}}", names.join(","))
+        };
+        assert!(only(&names(20_000)).is_ok());
+        let error = only(&names(200_000)).unwrap_err();
+        assert_eq!(error.problem, YamlProblem::TooLarge { limit: MAX_NAMES_MEMORY });
+        // What an item has beside others is forgotten with it.
+        let items = "{b: {c: 1, d: 2}},".repeat(10_000);
+        assert!(only(&format!("entries: {{a: [{items}]}}")).is_ok());
     }
 
     #[test]

@@ -23,7 +23,9 @@ mod scalar;
 mod timestamp;
 mod write;
 
-pub use build::{MAX_DEPTH, parse, parse_all, parse_all_v3, parse_plain, parse_strict, parse_within};
+pub use build::{
+    MAX_DEPTH, parse, parse_all, parse_all_v3, parse_only, parse_plain, parse_strict, parse_within,
+};
 pub use emit::{emit, emit_pretty, emit_v3};
 pub use error::{Position, YamlError, YamlProblem};
 pub use lists::{ListPart, parse_lists, parse_only_lists};

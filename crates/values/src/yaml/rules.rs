@@ -33,7 +33,7 @@ impl Default for Rules<'_> {
 
 impl<'t> Rules<'t> {
     /// Returns those of a reader that hands out the lists in the property `key`.
-    pub(super) fn handing_out(key: &'t str, most: usize) -> Self {
-        Self { most, handed_out: Some(key), ..Self::default() }
+    pub(super) fn handing_out(key: &'t str, most: usize, strict: bool) -> Self {
+        Self { most, strict, handed_out: Some(key), ..Self::default() }
     }
 }

@@ -245,6 +245,13 @@ fn the_strict_reader_refuses_duplicate_keys_and_names_both_lines() {
     );
     assert!(yaml::parse(text).is_ok());
     assert!(yaml::parse_strict("a: &x {k: 1}\nb: {<<: *x, k: 2}\n").is_ok());
+    // Of two merges it would depend on their order which one counts.
+    let text = "a: &x {k: 1}\nb:\n  <<: *x\n  <<: {k: 2}\n";
+    assert_eq!(
+        yaml::parse_strict(text).unwrap_err().to_string(),
+        "line 4, column 3: key \"<<\" is already set at line 3, remove one of them"
+    );
+    assert!(yaml::parse(text).is_ok());
 }
 
 #[test]

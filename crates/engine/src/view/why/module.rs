@@ -338,6 +338,7 @@ fn advise(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Ans
             .advice
             .push(format!("correct the files in {}; they are read again by themselves", module.path));
     }
+    answer.advice.extend(module.unanswered.as_deref().map(problems::way_out_of_silence));
     if let Some((_, failure, _)) = broken_watches(view, module).next() {
         answer.advice.push(failure.advice.clone().unwrap_or_else(|| problems::OPENED_AGAIN.to_owned()));
     }
@@ -383,6 +384,9 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
         && let Some(error) = &module.last_error
     {
         fact("last error", format.failure(error));
+    }
+    if let Some(failure) = &module.unanswered {
+        fact("hooks", format!("can't be asked what they want: {}", format.failure(failure)));
     }
     for (kind, failure, since) in broken_watches(view, module) {
         let text = format!("of {kind} is broken for {}: {}", span(since), format.failure(failure));

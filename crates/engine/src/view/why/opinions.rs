@@ -15,13 +15,13 @@ pub(super) fn chain(view: &View, module: &ModuleView, format: Format<'_>) -> Vec
 }
 
 fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
-    let (what, reason) = match opinion.source {
-        Source::Static | Source::Withdrawn => (opinion.by.clone(), None),
+    let (what, reason) = match &opinion.source {
+        Source::Static | Source::Withdrawn(_) => (opinion.by.clone(), None),
         Source::Dynamic => (
             format!("global hook {}", opinion.by),
             opinion.reason.as_ref().map(|why| format!("it ran because: {why}")),
         ),
-        Source::Config(object) => (format!("{} key {}", view.place(object), opinion.by), None),
+        Source::Config(object) => (format!("{} key {}", view.place(*object), opinion.by), None),
         Source::Script => {
             ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (format.show)(reason)))
         }
@@ -82,7 +82,7 @@ pub(super) fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: 
     };
     let enable = switches.drain(..).next().filter(|_| module.is_flag_heard);
     let at = last.ago.map(|ago| format!(" at {} ({} ago)", (format.at)(ago), span(ago))).unwrap_or_default();
-    match last.source {
+    match &last.source {
         Source::Static => {
             answer.verdict = format!("{begin}: {} says so, and nothing after it says otherwise", last.by);
             let set = || format!("set {}Enabled: true in {}", module.key, last.by);
@@ -94,17 +94,17 @@ pub(super) fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: 
             answer.advice.extend(enable.map(|enable| format!("{enable}, which has more weight than a hook")));
         }
         Source::Config(object) => {
-            answer.verdict = format!("{begin}: key {} of {} says so", last.by, view.place(object));
+            answer.verdict = format!("{begin}: key {} of {} says so", last.by, view.place(*object));
             answer.advice.push(format!("`addon-operator module enable {name}` sets that key to \"true\""));
         }
-        Source::Withdrawn => {
+        Source::Withdrawn(source) => {
             answer.verdict = format!("{begin}: {} does not bring it any more, it is being removed", last.by);
             if let Some((what, advice)) = problems::removal_wait(view, name) {
                 let _ = write!(answer.verdict, ", and that waits for {}", (format.show)(what));
                 answer.advice.extend(advice.cloned());
             } else if module.last_error.is_some() {
-                answer.advice.push(problems::way_out_of_removal(view, name, &last.by));
-            } else if problems::is_going(view, &last.by) {
+                answer.advice.push(problems::way_out_of_removal(view, name, source));
+            } else if problems::is_going(view, source) {
                 answer.advice.push("nothing: its removal goes on by itself".to_owned());
             } else {
                 answer.advice.push(format!("nothing, or let {} offer it again", last.by));

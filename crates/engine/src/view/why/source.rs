@@ -33,14 +33,16 @@ pub fn source(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
         answer.chain = chain(&work.chain);
         answer.facts.push(("task", task(work, format)));
     }
+    let lists_all = source.addons().all(|addon| addon.unlisted == 0);
     for repository in &source.repositories {
-        answer.facts.push(("repository", repository_text(repository, format)));
+        answer.facts.push(("repository", repository_text(repository, lists_all, format)));
         if let Ok(reason) = repository.reason.parse() {
             add(&mut answer.advice, about_repository(reason));
         }
     }
     addons(source, format, &mut answer);
     removals(view, source, format, &mut answer);
+    unanswered(view, source, format, &mut answer);
     if !(source.is_deleting || source.is_suspended || source.phase == "Pending") {
         let sync = format!("`addon-operator source sync {}` has it processed at once", source.address());
         answer.advice.push(sync);
@@ -65,7 +67,19 @@ fn removals(view: &View, source: &SourceView, format: Format<'_>, answer: &mut A
         }
         let Some(error) = &module.last_error else { continue };
         answer.facts.push(("module", format!("{name}: its removal fails: {}", format.failure(error))));
-        add(&mut answer.advice, &problems::way_out_of_removal(view, name, &source.key.to_string()));
+        add(&mut answer.advice, &problems::way_out_of_removal(view, name, &source.key));
+    }
+}
+
+/// Tells of modules of a configuration whose hooks can't be asked what they want.
+fn unanswered(view: &View, source: &SourceView, format: Format<'_>, answer: &mut Answer) {
+    let is_its = |module: &&ModuleView| module.origin.as_ref().is_some_and(|its| its.source == source.key);
+    for module in view.modules.iter().filter(is_its) {
+        let Some(failure) = &module.unanswered else { continue };
+        let text =
+            format!("{}: its hooks can't be asked what they want: {}", module.name, format.failure(failure));
+        answer.facts.push(("module", text));
+        add(&mut answer.advice, &problems::way_out_of_silence(failure));
     }
 }
 
@@ -121,10 +135,12 @@ fn task(work: &TaskView, format: Format<'_>) -> String {
     text
 }
 
-fn repository_text(repository: &SourceRepositoryView, format: Format<'_>) -> String {
+/// Tells of a repository. `lists_all` says whether the status of its source has room for all addons.
+fn repository_text(repository: &SourceRepositoryView, lists_all: bool, format: Format<'_>) -> String {
     let SourceRepositoryView { url, phase, reason, message, addons } = repository;
     if reason.is_empty() {
-        format!("{url}: {phase}, {}", count(addons.len(), "addon"))
+        let listed = addons.iter().filter(|addon| addon.unlisted == 0).count();
+        format!("{url}: {phase}, {}{}", count(listed, "addon"), if lists_all { "" } else { " listed" })
     } else {
         format!("{url}: {reason}: {}", (format.show)(message))
     }
@@ -134,7 +150,8 @@ fn repository_text(repository: &SourceRepositoryView, format: Format<'_>) -> Str
 fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
     let is_retained =
         |addon: &SourceAddonView| addon.module.as_ref().is_some_and(|(_, state)| *state == RETAINED);
-    let mut addons: Vec<&SourceAddonView> = source.addons().collect();
+    let (mut addons, rest): (Vec<&SourceAddonView>, Vec<&SourceAddonView>) =
+        source.addons().partition(|addon| addon.unlisted == 0);
     let held: Vec<&SourceAddonView> = source.held_back().collect();
     let is_held = |addon: &SourceAddonView| held.iter().any(|held| std::ptr::eq(*held, addon));
     addons.sort_by_key(|addon| (addon.reason.is_empty(), !is_held(addon), !is_retained(addon)));
@@ -155,8 +172,10 @@ fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
         }
         answer.facts.push(("addon", text));
     }
-    if addons.len() > SHOWN {
-        answer.facts.push(("addon", format!("… and {} more", addons.len() - SHOWN)));
+    let unlisted: usize = rest.iter().map(|line| line.unlisted).sum();
+    let hidden = addons.len().saturating_sub(SHOWN) + unlisted;
+    if hidden > 0 {
+        answer.facts.push(("addon", format!("… and {hidden} more")));
     }
     for addon in &addons {
         if let Ok(reason) = addon.reason.parse() {
