@@ -159,6 +159,7 @@ const ENGINE: &[&str] = &[
     "chart_values",
     "context",
     "view",
+    "module_file",
     "configuration",
     "task",
     "queue",

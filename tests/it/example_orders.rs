@@ -10,7 +10,7 @@ use apiserver::{ApiServer, FaultPlan};
 use http::Method;
 use kube::client::Body;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::example_clusters::{CLUSTERS, POOLS, World};
@@ -61,12 +61,28 @@ async fn living(server: &ApiServer) -> BTreeMap<&'static str, BTreeSet<String>> 
     all
 }
 
+/// A write that has no answer yet; also a client that goes away ends it.
+struct UnderWay(watch::Sender<usize>);
+
+impl UnderWay {
+    fn begin(of: watch::Sender<usize>) -> Self {
+        of.send_modify(|writes| *writes += 1);
+        Self(of)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.send_modify(|writes| *writes -= 1);
+    }
+}
+
 /// An operator whose writes are noted.
 struct Noted {
     world: World,
     writes: Arc<Mutex<Vec<Write>>>,
-    /// Told of each write.
-    written: Arc<Notify>,
+    /// How many writes have no answer yet.
+    under_way: watch::Sender<usize>,
     shutdown: watch::Sender<bool>,
     running: tokio::task::JoinHandle<anyhow::Result<app::Outcome>>,
 }
@@ -75,10 +91,10 @@ impl Noted {
     async fn start() -> Self {
         let world = World::new().await;
         let writes: Arc<Mutex<Vec<Write>>> = Arc::default();
-        let written: Arc<Notify> = Arc::default();
-        let (server, sink) = (world.cluster.server.clone(), (Arc::clone(&writes), Arc::clone(&written)));
+        let under_way = watch::Sender::new(0);
+        let (server, sink) = (world.cluster.server.clone(), (Arc::clone(&writes), under_way.clone()));
         let service = tower::service_fn(move |request: http::Request<Body>| {
-            let (server, (sink, written)) = (server.clone(), sink.clone());
+            let (server, (sink, under_way)) = (server.clone(), sink.clone());
             async move {
                 let what = Request::of_client(&request, "ops").and_then(|asked| {
                     let part = |name: &str| asked.text(name).to_owned();
@@ -92,12 +108,12 @@ impl Noted {
                         .then(|| format!("{verb} {of}/{}", part("name")))
                 });
                 let Some(what) = what else { return server.service().oneshot(request).await };
+                let _counted = UnderWay::begin(under_way);
                 let ends = what.starts_with("delete ") || what.starts_with("patch hostedclusters/");
                 let before = if ends { living(&server).await } else { BTreeMap::new() };
                 let answer = server.service().oneshot(request).await;
                 if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
                     sink.lock().unwrap().push(Write { what, before });
-                    written.notify_one();
                 }
                 answer
             }
@@ -108,50 +124,39 @@ impl Noted {
             world.cluster.around(client, false, ended, &[("retry-delay", "100ms")]),
             drop,
         ));
-        Self { world, writes, written, shutdown, running }
+        Self { world, writes, under_way, shutdown, running }
     }
 
-    fn all(&self) -> Vec<Write> {
+    /// Returns all writes so far. A write is noted when its answer comes, and what it did may be seen before that: so this waits until
+    /// no answer is missing.
+    async fn all(&self) -> Vec<Write> {
+        self.under_way.subscribe().wait_for(|writes| *writes == 0).await.unwrap();
         self.writes.lock().unwrap().clone()
     }
 
-    /// Returns the places of these writes, of each the first one.
-    fn places(&self, whats: &[&str]) -> Vec<usize> {
-        let all = self.all();
-        let of = |what: &&str| {
-            let place = all.iter().position(|write| write.what.starts_with(*what));
-            place.unwrap_or_else(|| panic!("no {what} among {:#?}", self.whats()))
+    async fn come_in_order(&self, whats: &[&str]) {
+        let all: Vec<String> = self.all().await.into_iter().map(|write| write.what).collect();
+        // Of each the first one.
+        let place = |what: &&str| {
+            let place = all.iter().position(|write| write.starts_with(*what));
+            place.unwrap_or_else(|| panic!("no {what} among {all:#?}"))
         };
-        whats.iter().map(of).collect()
-    }
-
-    fn whats(&self) -> Vec<String> {
-        self.all().into_iter().map(|write| write.what).collect()
-    }
-
-    fn come_in_order(&self, whats: &[&str]) {
-        let places = self.places(whats);
-        assert!(places.is_sorted(), "{whats:?} come at {places:?} of {:#?}", self.whats());
+        let places: Vec<usize> = whats.iter().map(place).collect();
+        assert!(places.is_sorted(), "{whats:?} come at {places:?} of {all:#?}");
     }
 
     /// Returns the write before which something was there that it ends.
-    fn the(&self, what: &str) -> Write {
-        let all = self.all();
-        all.into_iter().find(|write| write.what.starts_with(what)).unwrap_or_else(|| panic!("no {what}"))
+    async fn the(&self, what: &str) -> Write {
+        let found = self.all().await.into_iter().find(|write| write.what.starts_with(what));
+        found.unwrap_or_else(|| panic!("no {what}"))
     }
 
-    /// Waits for the last of these writes behind another one. It is noted when its answer comes: the object may be seen to be gone
-    /// before that.
+    /// Returns the last of these writes, which comes behind another one.
     async fn last(&self, what: &str, behind: &str) -> Write {
-        loop {
-            let all = self.all();
-            let before = all.iter().take_while(|write| !write.what.starts_with(behind)).count();
-            let found = all.into_iter().skip(before).rfind(|write| write.what == what);
-            if let Some(found) = found {
-                return found;
-            }
-            self.written.notified().await;
-        }
+        let all = self.all().await;
+        let before = all.iter().take_while(|write| !write.what.starts_with(behind)).count();
+        let found = all.into_iter().skip(before).rfind(|write| write.what == what);
+        found.unwrap_or_else(|| panic!("no {what} behind {behind}"))
     }
 
     async fn stop(self) {
@@ -185,32 +190,34 @@ async fn c01_c10_the_writes_of_a_life_come_in_the_order_of_the_flowcharts() {
     with_a_secret(&noted.world).await;
     noted.world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
     noted.world.ready("demo").await;
-    noted.come_in_order(&RECIPE);
+    noted.come_in_order(&RECIPE).await;
     // The finalizer is there before anything is made.
-    noted.come_in_order(&["patch hostedclusters/demo", RECIPE[0]]);
-    noted.come_in_order(&[
-        "patch deployments/etcd",
-        "patch deployments/kube-apiserver",
-        "patch deployments/kube-controller-manager",
-        "patch deployments/kube-scheduler",
-        "patch deployments/hosted-cluster-config-operator",
-    ]);
+    noted.come_in_order(&["patch hostedclusters/demo", RECIPE[0]]).await;
+    noted
+        .come_in_order(&[
+            "patch deployments/etcd",
+            "patch deployments/kube-apiserver",
+            "patch deployments/kube-controller-manager",
+            "patch deployments/kube-scheduler",
+            "patch deployments/hosted-cluster-config-operator",
+        ])
+        .await;
     // The set of machines comes before the template that it names.
-    noted.come_in_order(&["patch machinesets/", "patch simmachinetemplates/"]);
+    noted.come_in_order(&["patch machinesets/", "patch simmachinetemplates/"]).await;
     noted.writes.lock().unwrap().clear();
     noted.world.delete(&format!("{CLUSTERS}/demo")).await;
     noted.world.gone("demo").await;
-    let pool = noted.the("delete nodepools/demo");
+    let pool = noted.the("delete nodepools/demo").await;
     assert!(pool.had("Cluster") && pool.had("HostedControlPlane"), "{pool:#?}");
-    let template = noted.the("delete simmachinetemplates/");
+    let template = noted.the("delete simmachinetemplates/").await;
     assert!(template.had("MachineSet") && template.had("NodePool"), "{template:#?}");
-    let capi = noted.the("delete clusters/demo");
+    let capi = noted.the("delete clusters/demo").await;
     assert!(!capi.had("NodePool") && !capi.had("Machine") && capi.had("HostedControlPlane"), "{capi:#?}");
     for operator in ["capi-provider", "cluster-api", "control-plane-operator"] {
-        let deployment = noted.the(&format!("delete deployments/{operator}"));
+        let deployment = noted.the(&format!("delete deployments/{operator}")).await;
         assert!(!deployment.had("Cluster") && !deployment.had("HostedControlPlane"), "{deployment:#?}");
     }
-    let space = noted.the("delete namespaces/clusters-demo");
+    let space = noted.the("delete namespaces/clusters-demo").await;
     assert!(!space.had("Cluster") && !space.had("HostedControlPlane"), "{space:#?}");
     // The last of all is the finalizer of the cluster.
     let last = noted.last("patch hostedclusters/demo", "delete namespaces/clusters-demo").await;
@@ -228,7 +235,7 @@ async fn c01_nothing_behind_a_write_that_is_refused_is_made_before_it() {
     }
     noted.world.create("demo", json!({"pullSecret": {"name": "pull"}})).await;
     noted.world.ready("demo").await;
-    noted.come_in_order(&RECIPE);
+    noted.come_in_order(&RECIPE).await;
     noted.stop().await;
 }
 
@@ -237,7 +244,7 @@ async fn c08_a_template_comes_behind_its_set_and_goes_when_no_machine_is_of_it()
     let noted = Noted::start().await;
     noted.world.create("demo", json!({})).await;
     noted.world.ready("demo").await;
-    let old = noted.the("patch simmachinetemplates/").what.replace("patch ", "");
+    let old = noted.the("patch simmachinetemplates/").await.what.replace("patch ", "");
     noted.writes.lock().unwrap().clear();
     let change = json!({"spec": {"platform": {"aws": {"instanceType": "large"}}}});
     noted.world.patch(&format!("{POOLS}/demo"), change).await;
@@ -248,9 +255,9 @@ async fn c08_a_template_comes_behind_its_set_and_goes_when_no_machine_is_of_it()
         names.len() == 1 && !old.ends_with(names[0])
     };
     noted.world.settled(list, is_alone).await;
-    noted.come_in_order(&["patch machinesets/", "patch simmachinetemplates/"]);
-    noted.come_in_order(&["patch machinesets/", "delete machines/"]);
-    let gone = noted.the(&format!("delete {old}"));
+    noted.come_in_order(&["patch machinesets/", "patch simmachinetemplates/"]).await;
+    noted.come_in_order(&["patch machinesets/", "delete machines/"]).await;
+    let gone = noted.the(&format!("delete {old}")).await;
     let name = old.split_once('/').unwrap().1;
     assert!(gone.had("Machine") && !gone.before["Machine"].contains(name), "{gone:#?}");
     noted.stop().await;

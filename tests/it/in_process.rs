@@ -87,6 +87,29 @@ async fn an_api_server_that_is_away_at_the_start_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn slip_01_a_kind_whose_lists_fail_holds_back_nobody_but_its_hook() {
+    let world = Cluster::new().await;
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    server::ok(&world.server, Method::POST, crds, &server::crd()).await;
+    let things = MIRROR.replace(
+        "apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {item: \"yes\"}}",
+        "apiVersion: example.com/v1, kind: Thing",
+    );
+    world.write("global-hooks/things.sh", &things);
+    world.write_web();
+    let failing = FaultPlan::on(Method::GET, "/apis/example.com/v1/things?*");
+    world.server.faults().add(failing.times(u64::MAX).fail(500));
+    let operator = world.start(&[]).await;
+    world.settled("web", |map| !map.is_null()).await;
+    assert!(world.maps().get_opt("seen").await.unwrap().is_none(), "the hook has seen no list");
+    let queues = get(&operator.port.to_string(), "/queue");
+    assert!(queues.contains("watch of Thing is broken"), "{queues}");
+    world.server.faults().clear();
+    world.settled("seen", |map| map["data"]["names"] == "").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn once_ends_when_a_round_of_tries_brings_nothing_further() {
     let world = Cluster::new().await;
     let config =

@@ -450,7 +450,7 @@ async fn a_crd_is_missing() {
 
     Needs attention:
       ! watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run
-          do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
+          do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`)
 
     ── why module web
     Module web is on, but waits: kind example.io/v1/Thing does not exist yet.
@@ -463,7 +463,7 @@ async fn a_crd_is_missing() {
       task:     t2 ModuleRun is set aside in queue main, waits for 60 s: kind example.io/v1/Thing does not exist yet
 
     What to do:
-      - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself
+      - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself
 
     ── why queue main
     Queue main waits: kind example.io/v1/Thing does not exist yet.
@@ -479,7 +479,7 @@ async fn a_crd_is_missing() {
       set aside:      2 tasks; all others pass
 
     What to do:
-      - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself
+      - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself
 
     ── /queue
     Queue 'main': length 2, status: 'repeat head task'
@@ -495,13 +495,13 @@ async fn a_crd_is_missing() {
     - 'main' queue: 2 tasks.
     - total 2 tasks to handle.
     ! watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run
-      do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
+      do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`)
 
     ── the page
     addon-operator
     First converge: 2 tasks to do. Because: start → converge 1. Up for 60 s.
     Needs a look (1)
-    watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run — What to do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
+    watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run — What to do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it (for its own hooks in crds/ of its chart, not in templates/)
     Modules
     2 on, 0 off, in the order in which they run
     Modules 1 to 2 of 2
@@ -525,7 +525,7 @@ async fn a_crd_is_missing() {
 
     ── log (the last lines)
     INFO  ModuleRun web waits: the first list of Thing for hook web/hooks/a.sh cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
-    WARN  ModuleRun web waits: kind example.io/v1/Thing does not exist yet (install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself) cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
+    WARN  ModuleRun web waits: kind example.io/v1/Thing does not exist yet (install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself) cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
     INFO  ConvergeModules waits: modules web cause="start → converge 1" queue=main task.flow=noop task.id=t1
 
     ── metrics

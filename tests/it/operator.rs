@@ -332,6 +332,36 @@ fn slip_13_the_socket_and_the_state_of_a_living_operator_are_left_to_it() {
 }
 
 #[test]
+fn slip_12_a_place_that_others_may_replace_is_refused_in_one_way() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let world = Workspace::new();
+    let open = world.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    world.write("notes.txt", "mine");
+    symlink("other", world.path().join("link")).unwrap();
+    fs::create_dir(world.path().join("other")).unwrap();
+    let options = ["--tmp-dir", "--source-dir", "--state-dir", "--debug-unix-socket"];
+    let others = options.map(|option| {
+        (
+            option,
+            "open/x",
+            "others may replace what is in it (mode 777, no sticky bit); take the right to write there",
+        )
+    });
+    let none = ["--tmp-dir", "--source-dir", "--state-dir"]
+        .map(|option| (option, "notes.txt", "it is no directory; name"));
+    let link = [("--source-dir", "link", "it is no directory; name")];
+    for (option, place, said) in others.into_iter().chain(none).chain(link) {
+        let (code, text) = world.ask(&["dev", "--once", "--prometheus-listen-port", "0", option, place]);
+        assert_eq!(code, 1, "{option} {place}: {text}");
+        assert!(text.contains("won't use ") && text.contains(said), "{option} {place}: {text}");
+        assert!(text.contains(&format!("a directory of your own with {option}")), "{option} {place}: {text}");
+    }
+    assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+}
+
+#[test]
 fn f_g1_a_start_with_an_empty_modules_directory_deletes_no_release() {
     let world = Workspace::new();
     world.write("modules/values.yaml", "webEnabled: true\n");

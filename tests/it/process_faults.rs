@@ -44,7 +44,7 @@ fn f_b1_a_hook_that_sleeps_for_ever_is_ended_at_its_deadline_and_the_queue_goes_
 fn f_b5_a_system_that_refuses_processes_is_named_and_hooks_run_when_it_does_not() {
     let world = Workspace::new();
     world.write("global-hooks/a.sh", &hook(TICK, "echo it ran"));
-    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     // Limits of processes do not hold for root. A user that nobody else is counts only what runs here.
     let user = (4_000_000 + std::process::id()).to_string();
     let as_user: &[&str] = &["--reuid", &user, "--regid", &user, "--clear-groups"];
