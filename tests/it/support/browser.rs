@@ -137,6 +137,19 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
+    /// From now on [`Browser::processor_time`] is known.
+    pub(crate) fn count_processor_time(&mut self) {
+        self.call("Performance.enable", &json!({"timeDomain": "threadTicks"}));
+    }
+
+    /// Returns for how many seconds the thread that lays pages out has computed.
+    pub(crate) fn processor_time(&mut self) -> f64 {
+        let metrics = self.call("Performance.getMetrics", &json!({}));
+        let mut all = metrics["metrics"].as_array().unwrap().iter();
+        let tasks = all.find(|metric| metric["name"] == "TaskDuration").unwrap();
+        tasks["value"].as_f64().unwrap()
+    }
+
     /// Presses a key.
     pub(crate) fn press(&mut self, key: &str, code: u32) {
         for kind in ["rawKeyDown", "char", "keyUp"] {
