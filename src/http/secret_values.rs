@@ -33,7 +33,7 @@ impl SecretValues {
 
     /// Returns a failure without them.
     pub(super) fn hide_failure(&self, failure: &Failure) -> Failure {
-        self.secrets.hide_in(failure)
+        failure.without(&self.secrets)
     }
 
     /// Gives pictures of the operator to `tell` in a format that shows everything else.

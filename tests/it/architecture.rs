@@ -28,6 +28,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("expressions", &["base64", "cel", "golang", "objects", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),
+    ("redaction", &["golang", "serde_json"]),
     (
         "source",
         &[
@@ -53,6 +54,7 @@ const PURE: &[(&str, &[&str])] = &[
             "golang",
             "jiff",
             "objects",
+            "redaction",
             "serde",
             "serde_json",
             "strsim",

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redaction::Secrets;
 use serde_json::Value;
 
 use crate::addon::{Approvals, Digest, Registry, SourceKey, SourceReference, SourceSpec};
@@ -28,7 +29,6 @@ use crate::name::{
 use crate::notice::Notice;
 use crate::package::{IndexRequest, Pin, RepositoryKey, ResolveRequest, StoreRequest};
 use crate::release_target::ReleaseTarget;
-use crate::secrets::Secrets;
 
 /// A request to the driver.
 ///

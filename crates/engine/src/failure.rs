@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use redaction::Secrets;
 use serde::Serialize;
 
 /// Why an effect was not carried out.
@@ -104,6 +105,19 @@ impl Failure {
     /// Returns what everybody may read of it.
     pub fn for_everybody(&self) -> &Self {
         self.masked.as_deref().unwrap_or(self)
+    }
+
+    /// Returns the failure with none of `secrets` in its texts.
+    #[must_use]
+    pub fn without(&self, secrets: &Secrets<'_>) -> Self {
+        let hidden = |text: &String| secrets.hide(text).into_owned();
+        Self {
+            kind: self.kind,
+            message: hidden(&self.message),
+            chain: self.chain.iter().map(hidden).collect(),
+            advice: self.advice.as_ref().map(hidden),
+            masked: None,
+        }
     }
 
     /// Returns the failure with words before its message, in what everybody may read of it too.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use redaction::Secrets;
 use serde_json::Value;
 use values::Section;
 use values::patch::Operation;
@@ -12,7 +13,6 @@ use crate::binding::{Bindings, WatchedObjects};
 use crate::catalog::Hook;
 use crate::name::ModuleName;
 use crate::release_target::ReleaseTarget;
-use crate::secrets::Secrets;
 
 /// All values and snapshots. For the unix socket only: they can hold secrets.
 #[derive(Clone)]

@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, retry, module_settings, enabled, time, cause, secrets, shared_list, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view ◀ module_file
+//! name, retry, module_settings, enabled, time, cause, shared_list, config_object, lease … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view ◀ module_file
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
 //!   ◀ source ◀ repository ◀ webhook ◀ broker ◀ election ◀ command ◀ engine
 //! ```
@@ -59,7 +59,6 @@ mod reconcile;
 mod release_target;
 mod repository;
 mod retry;
-mod secrets;
 mod shared_list;
 mod source;
 mod task;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use redaction::Unquotable;
+
 use crate::cause::Cause;
 use crate::config_object::ConfigObject;
 use crate::event::{Drift, ReleaseAction, Usage};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope, TaskId};
-use crate::secrets::Unquotable;
 
 /// Something that has become true.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
+use redaction::Secrets;
 use serde_json::Value;
 
 use super::earlier_secrets::EarlierSecrets;
@@ -12,7 +13,6 @@ use super::texts::ConfigTexts;
 use crate::config_object::ConfigObject;
 use crate::failure::Failure;
 use crate::name::{ModuleName, RunId};
-use crate::secrets::Secrets;
 use crate::time::Time;
 
 /// The ConfigMap and the Secret over it, as they were understood. A bad key keeps what it said before.

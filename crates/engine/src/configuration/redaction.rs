@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use redaction::{Secrets, Unquotable};
 use serde_json::Value;
 
 use super::Configuration;
@@ -11,7 +12,6 @@ use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
-use crate::secrets::{Secrets, Unquotable};
 use crate::view::ends;
 
 impl Configuration {
@@ -159,7 +159,7 @@ pub(super) fn without(values: &[&Value], failure: Failure) -> Failure {
 }
 
 fn masked(secrets: &Secrets<'_>, mut failure: Failure) -> Failure {
-    let masked = secrets.hide_in(failure.for_everybody());
+    let masked = failure.for_everybody().without(secrets);
     if masked != *failure.for_everybody() {
         failure.masked = Some(Arc::new(masked));
     }
@@ -173,10 +173,10 @@ fn hide(secrets: &Secrets, notice: &mut Notice) {
     | Notice::ReviewFailed { failure, .. }
     | Notice::WatchFailed { failure, .. } = notice
     {
-        *failure = secrets.hide_in(failure.for_everybody());
+        *failure = failure.for_everybody().without(secrets);
     } else if let Notice::ConfigChecked { problems } = notice {
         for (_, problem) in problems {
-            *problem = secrets.hide_in(problem.for_everybody());
+            *problem = problem.for_everybody().without(secrets);
         }
     } else if let Notice::ModuleChanged { reason: Some(text), .. }
     | Notice::TaskWaits { reason: text, .. }

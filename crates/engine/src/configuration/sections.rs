@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use redaction::Secrets;
 use serde_json::{Map, Value};
 use values::patch::Root;
 use values::preset::Presets;
@@ -20,7 +21,6 @@ use crate::context::Context;
 use crate::effect::{Basis, Effect, ModuleValues, ValuesInput};
 use crate::failure::{Failure, FailureKind};
 use crate::name::{CommandId, ModuleName, RunId, Scope};
-use crate::secrets::Secrets;
 
 /// All values, and who said what about which modules are on.
 #[derive(Debug)]

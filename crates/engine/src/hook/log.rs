@@ -2,9 +2,8 @@
 //!
 //! What was read is masked first, and cut and encoded then: half of a value is not recognised any more.
 
+use redaction::Secrets;
 use serde_json::{Map, Value};
-
-use crate::secrets::Secrets;
 
 /// How many bytes of a line or of the fields of a entry are kept.
 const LONGEST_TEXT: usize = 10_000;

@@ -1,9 +1,9 @@
 //! Failures as they may be shown to everybody.
 
+use redaction::Secrets;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::secrets::Secrets;
 
 /// Returns `failure` as one line that quotes none of the string values in `values`.
 ///

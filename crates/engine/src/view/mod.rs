@@ -33,13 +33,13 @@ use crate::package::Package;
 use crate::release_target::ReleaseTarget;
 use crate::time::Time;
 
-pub use crate::secrets::{Secrets, Unquotable};
 pub use chart::{ChartRepositoryView, ChartVersionView, ChartView, ChartsView, ModuleChartView};
 pub use footprint::Footprint;
 pub use format::{Format, cut, escaped, one_line, span};
 pub use mask::{ends, masked, masked_text};
 pub(crate) use problems::{NOT_FOLLOWED, PARKED};
 pub use problems::{Problem, problems};
+pub use redaction::{Secrets, Unquotable};
 pub use source::{ModuleOriginView, SourceAddonView, SourceRepositoryView, SourceView};
 pub use suggestion::nearest;
 

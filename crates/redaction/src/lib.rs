@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use serde_json::{Number, Value};
 
-use crate::failure::Failure;
 use decoding::Decoded;
 pub use unquotable::Unquotable;
 
@@ -266,18 +265,6 @@ impl<'v> Secrets<'v> {
                     *map = pairs.map(|(key, item)| (self.hide(&key).into_owned(), item)).collect();
                 }
             }
-        }
-    }
-
-    /// Returns a failure that quotes none of the texts.
-    pub fn hide_in(&self, failure: &Failure) -> Failure {
-        let hidden = |text: &String| self.hide(text).into_owned();
-        Failure {
-            kind: failure.kind,
-            message: hidden(&failure.message),
-            chain: failure.chain.iter().map(hidden).collect(),
-            advice: failure.advice.as_ref().map(hidden),
-            masked: None,
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Unquotable {
 
 impl Unquotable {
     /// Returns the string values in `values` and what is `always` secret.
-    pub(crate) fn new(values: Vec<Arc<Value>>, always: Arc<Secrets<'static>>) -> Self {
+    pub fn new(values: Vec<Arc<Value>>, always: Arc<Secrets<'static>>) -> Self {
         Self { values, always }
     }
 
