@@ -27,13 +27,20 @@ pub struct Constraint {
 impl Constraint {
     /// Reads a constraint.
     pub fn parse(text: &str) -> Result<Self, ConstraintError> {
+        if let Some(parts) = ClauseParts::plain(text) {
+            return Ok(Self { alternatives: vec![vec![Clause::read(parts)?]] });
+        }
         let alternatives = without_hyphens(text)
             .split("||")
             .map(|alternative| {
                 if !SHAPES.list.is_match(alternative) {
                     return Err(ConstraintError::Improper(alternative.to_owned()));
                 }
-                SHAPES.clause.captures_iter(alternative).map(|found| Clause::read(&found)).collect()
+                SHAPES
+                    .clause
+                    .captures_iter(alternative)
+                    .map(|found| Clause::read(ClauseParts::found(&found)))
+                    .collect()
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { alternatives })
@@ -79,10 +86,72 @@ struct Clause {
     open: Open,
 }
 
+/// A clause as it is written. Of the numbers, all but the first have their dot, and the pre-release has its hyphen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ClauseParts<'t> {
+    operator: &'t str,
+    written: &'t str,
+    major: &'t str,
+    minor: &'t str,
+    patch: &'t str,
+    prerelease: &'t str,
+}
+
+impl<'t> ClauseParts<'t> {
+    fn found(found: &Captures<'t>) -> Self {
+        let part = |index| found.get(index).map_or("", |part| part.as_str());
+        let (operator, written, major) = (part(1), part(2), part(3));
+        Self { operator, written, major, minor: part(4), patch: part(5), prerelease: part(6) }
+    }
+
+    /// Returns the parts of a constraint that is nothing but a plain clause, as almost all are: they are found without the
+    /// shapes, which take long to make.
+    fn plain(text: &'t str) -> Option<Self> {
+        let text = text.trim_matches(SPACES);
+        let (operator, rest) = cut(text, |byte| b"=!<>~^".contains(&byte));
+        if !matches!(operator, "" | "=" | "!=" | ">" | "<" | ">=" | "=>" | "<=" | "=<" | "~" | "~>" | "^") {
+            return None;
+        }
+        let written = rest.trim_start_matches(SPACES);
+        let (major, rest) = plain_number(written)?;
+        let (minor, rest) = plain_number_behind_dot(rest)?;
+        let (patch, prerelease) = plain_number_behind_dot(rest)?;
+        let is_plain = match prerelease.strip_prefix('-') {
+            None => prerelease.is_empty(),
+            Some(words) => words
+                .split('.')
+                .all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')),
+        };
+        is_plain.then_some(Self { operator, written, major, minor, patch, prerelease })
+    }
+}
+
+/// White space between the parts of a constraint.
+const SPACES: [char; 5] = ['\t', '\n', '\x0c', '\r', ' '];
+
+/// Returns the bytes at the start that are `wanted`, which are ASCII, and the rest.
+fn cut(text: &str, wanted: impl Fn(u8) -> bool) -> (&str, &str) {
+    let end = text.bytes().position(|byte| !wanted(byte)).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// Returns the number at the start, or the one sign in place of it, and the rest.
+fn plain_number(text: &str) -> Option<(&str, &str)> {
+    let (number, rest) = cut(text, |byte| byte.is_ascii_digit() || b"|xX*".contains(&byte));
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number || matches!(number, "x" | "X" | "*")).then_some((number, rest))
+}
+
+/// Does the same with a dot before the number; without a dot there is none.
+fn plain_number_behind_dot(text: &str) -> Option<(&str, &str)> {
+    let Some(behind) = text.strip_prefix('.') else { return Some(("", text)) };
+    let (number, _) = plain_number(behind)?;
+    text.split_at_checked(1 + number.len())
+}
+
 impl Clause {
-    fn read(found: &Captures<'_>) -> Result<Self, ConstraintError> {
-        let part = |index| found.get(index).map_or("", |m| m.as_str());
-        let operator = match part(1) {
+    fn read(parts: ClauseParts<'_>) -> Result<Self, ConstraintError> {
+        let operator = match parts.operator {
             "!=" => Operator::NotEqual,
             ">" => Operator::Greater,
             "<" => Operator::Less,
@@ -92,7 +161,7 @@ impl Clause {
             "^" => Operator::Caret,
             _ => Operator::Equal,
         };
-        let (written, major, minor, patch, prerelease) = (part(2), part(3), part(4), part(5), part(6));
+        let ClauseParts { operator: _, written, major, minor, patch, prerelease } = parts;
         let (open, text) = if is_wild(major) {
             (Open::All, format!("0.0.0{prerelease}"))
         } else if is_wild(minor) {
@@ -230,4 +299,49 @@ fn without_hyphens(text: &str) -> String {
         rewritten = rewritten.replacen(part(0), &range, 1);
     }
     rewritten
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{ClauseParts, SHAPES, without_hyphens};
+
+    proptest! {
+        /// What is found without the shapes is what they find.
+        #[test]
+        fn a_plain_clause_is_what_the_shapes_say(
+            text in "[ ]{0,2}[=!<>~^]{0,2}[ ]{0,2}[v]?([0-9xX*|]{1,2}[.]?){0,4}[-+]?[a-z0-9.-]{0,4}[ ,|]{0,2}[0-9]?"
+        ) {
+            let Some(parts) = ClauseParts::plain(&text) else { return Ok(()) };
+            prop_assert_eq!(&without_hyphens(&text), &text);
+            prop_assert!(!text.contains('|') && SHAPES.list.is_match(&text));
+            let found: Vec<_> = SHAPES.clause.captures_iter(&text).map(|found| ClauseParts::found(&found)).collect();
+            prop_assert_eq!(found, vec![parts]);
+        }
+    }
+
+    #[test]
+    fn most_constraints_are_plain() {
+        for text in ["2.x.x", "*", ">=1.23-0", " >= 1.19.0-0 ", "^1.2.3", "~>4", "1.2.3-beta.1"] {
+            assert!(ClauseParts::plain(text).is_some(), "{text}");
+        }
+        for text in [
+            "",
+            "1.2 - 1.4",
+            ">=1 <2",
+            ">1,<2",
+            "1 || 2",
+            "v1",
+            "1+a",
+            "1.2.3.4",
+            "1.|",
+            "><1",
+            "1..2",
+            "1-",
+            "1é",
+        ] {
+            assert!(ClauseParts::plain(text).is_none(), "{text}");
+        }
+    }
 }
