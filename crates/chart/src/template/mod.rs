@@ -8,6 +8,7 @@ mod exec;
 mod lexer;
 mod limits;
 mod location;
+mod names;
 mod number;
 mod parser;
 mod pool;

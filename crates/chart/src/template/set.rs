@@ -1,9 +1,9 @@
 //! Templates by name, and the sets that `tpl` lays over them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ast::Template;
+use super::names::Names;
 
 /// The templates that can be executed by name.
 ///
@@ -13,7 +13,7 @@ pub struct TemplateSet(Arc<Layer>);
 
 #[derive(Clone, Debug, Default)]
 struct Layer {
-    templates: BTreeMap<Arc<str>, Arc<Template>>,
+    templates: Names<Arc<Template>>,
     below: Option<TemplateSet>,
 }
 
@@ -50,6 +50,6 @@ impl TemplateSet {
 
     /// Returns a set over this one: what is added to it is not seen here.
     pub(super) fn layered(&self) -> Self {
-        Self(Arc::new(Layer { templates: BTreeMap::new(), below: Some(self.clone()) }))
+        Self(Arc::new(Layer { templates: Names::default(), below: Some(self.clone()) }))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use golang::strconv::quote;
 
 use super::super::error::ExecError;
+use super::super::names::Names;
 use super::super::parser::{parse, stack_address};
 use super::super::{Limits, Template, TemplateSet};
 use super::execute;
@@ -64,7 +65,7 @@ pub struct Renderer<'a> {
     bytes: usize,
     stack_base: usize,
     /// How often each template is being included right now.
-    included: BTreeMap<Arc<str>, usize>,
+    included: Names<usize>,
     parsed: ParsedTexts,
     _cycles: CycleScope,
 }
@@ -83,7 +84,7 @@ impl<'a> Renderer<'a> {
             depth: 0,
             bytes: 0,
             stack_base: stack_address(),
-            included: BTreeMap::new(),
+            included: Names::default(),
             parsed: ParsedTexts::default(),
             _cycles: CycleScope::begin(),
         }
@@ -153,13 +154,15 @@ impl Context for Renderer<'_> {
         let Some(template) = self.templates.get(name).cloned() else {
             return Err(CallError::new(no_template(name)));
         };
-        let count = self.included.entry(Arc::clone(&template.name)).or_default();
-        if *count > MAX_INCLUDES {
-            return Err(CallError::new(format!(
-                "rendering template has a nested reference name: {name}: unable to execute template"
-            )));
+        match self.included.get_mut(name) {
+            None => self.included.insert(Arc::clone(&template.name), 1),
+            Some(count) if *count <= MAX_INCLUDES => *count += 1,
+            Some(_) => {
+                return Err(CallError::new(format!(
+                    "rendering template has a nested reference name: {name}: unable to execute template"
+                )));
+            }
         }
-        *count += 1;
         let mut out = Vec::new();
         let executed = execute(self, &template, data, &mut out);
         if let Some(count) = self.included.get_mut(name) {
