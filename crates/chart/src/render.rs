@@ -145,7 +145,7 @@ impl TemplateCache {
         {
             return Ok(templates.clone());
         }
-        let templates = parse(path, data)?;
+        let templates = parse(path, Arc::clone(data))?;
         self.templates.insert(path.to_owned(), (Arc::clone(data), templates.clone()));
         Ok(templates)
     }
@@ -182,7 +182,7 @@ pub fn unparsed(chart: &Chart) -> Vec<UnparsedTemplates> {
 /// Parses some files; several threads can share the work. The render reports a malformed one.
 pub fn parse_ahead(files: &[UnparsedTemplates]) -> ParsedTemplates {
     let parsed = files.iter().filter_map(|file| {
-        let templates = parse(&file.path, &file.data).ok()?;
+        let templates = parse(&file.path, Arc::clone(&file.data)).ok()?;
         Some((file.path.clone(), (Arc::clone(&file.data), templates)))
     });
     ParsedTemplates(parsed.collect())

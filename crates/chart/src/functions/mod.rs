@@ -28,9 +28,6 @@ mod url;
 mod versions;
 mod wrap;
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
 use crate::value::Function;
 
 /// The functions by group; a name occurs once.
@@ -58,11 +55,7 @@ const GROUPS: &[&[Function]] = &[
     wrap::FUNCTIONS,
 ];
 
-static BY_NAME: LazyLock<BTreeMap<&str, &Function>> = LazyLock::new(|| {
-    GROUPS.iter().flat_map(|group| group.iter()).map(|function| (function.name, function)).collect()
-});
-
-/// Returns the function `name`.
-pub fn lookup(name: &str) -> Option<&'static Function> {
-    BY_NAME.get(name).copied()
+/// Returns all functions.
+pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
+    GROUPS.iter().copied().flatten()
 }

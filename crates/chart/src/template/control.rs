@@ -2,20 +2,17 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "all tokens that do not fit are one mistake")]
 
-use std::sync::Arc;
-
 use golang::strconv::quote;
 
-use super::ast::{Branch, Command, Expr, Fields, Node, Pipe};
-use super::error::ParseError;
+use super::ast::{Branch, Command, Expr, Node, Pipe, Span, Variables};
+use super::builtins;
 use super::number::Number;
-use super::parser::{Parsed, Parser, Terminator};
-use super::pool::taken;
+use super::parser::{Failure, Fallible, Parsed, Parser, Terminator};
 use super::token::TokenKind;
 use super::unquote::unquote;
 
-impl Parser<'_, '_> {
-    pub(super) fn action(&mut self) -> Result<Parsed, ParseError> {
+impl<'a> Parser<'_, 'a> {
+    pub(super) fn action(&mut self) -> Fallible<Parsed> {
         let token = self.next_non_space();
         Ok(Parsed::Node(match token.kind {
             TokenKind::Block => self.block()?,
@@ -31,18 +28,18 @@ impl Parser<'_, '_> {
                 self.expect(TokenKind::RightDelim, "end")?;
                 return Ok(Parsed::Terminator(Terminator::End));
             }
-            TokenKind::If => Node::If(Box::new(self.branch("if")?)),
-            TokenKind::Range => Node::Range(Box::new(self.branch("range")?)),
+            TokenKind::If => Node::If(self.branch("if")?),
+            TokenKind::Range => Node::Range(self.branch("range")?),
             TokenKind::Template => self.template()?,
-            TokenKind::With => Node::With(Box::new(self.branch("with")?)),
+            TokenKind::With => Node::With(self.branch("with")?),
             _ => {
                 self.backup();
-                Node::Action(Box::new(self.pipeline("command", TokenKind::RightDelim)?))
+                Node::Action(self.pipeline("command", TokenKind::RightDelim)?)
             }
         }))
     }
 
-    fn jump(&mut self, word: &str, node: Node) -> Result<Node, ParseError> {
+    fn jump(&mut self, word: &str, node: Node) -> Fallible<Node> {
         self.expect(TokenKind::RightDelim, word)?;
         if self.range_depth == 0 {
             return Err(self.error(format!("{word} outside {{{{range}}}}")));
@@ -50,20 +47,21 @@ impl Parser<'_, '_> {
         Ok(node)
     }
 
-    fn template(&mut self) -> Result<Node, ParseError> {
+    fn template(&mut self) -> Fallible<Node> {
         const CONTEXT: &str = "template clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
         let mut pipe = None;
         if self.next_non_space().kind != TokenKind::RightDelim {
             self.backup();
-            pipe = Some(Box::new(self.pipeline(CONTEXT, TokenKind::RightDelim)?));
+            pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelim)?);
         }
+        let name = self.set.add_template(name);
         Ok(Node::Template { pos: token.pos, name, pipe })
     }
 
-    /// Parses what follows `if`, `with` or `range`.
-    fn branch(&mut self, word: &str) -> Result<Branch, ParseError> {
+    /// Parses what follows `if`, `with` or `range`; returns the place of the branch.
+    fn branch(&mut self, word: &str) -> Fallible<u32> {
         self.enter()?;
         let scope = self.variables.len();
         let pipe = self.pipeline(word, TokenKind::RightDelim)?;
@@ -76,11 +74,13 @@ impl Parser<'_, '_> {
             otherwise = Some(match self.peek().kind {
                 TokenKind::If if word == "if" => {
                     self.next();
-                    [Node::If(Box::new(self.branch("if")?))].into()
+                    let inner = Node::If(self.branch("if")?);
+                    self.set.lone_node(inner)
                 }
                 TokenKind::With if word == "with" => {
                     self.next();
-                    [Node::With(Box::new(self.branch("with")?))].into()
+                    let inner = Node::With(self.branch("with")?);
+                    self.set.lone_node(inner)
                 }
                 _ => {
                     let (nodes, end) = self.list()?;
@@ -93,20 +93,20 @@ impl Parser<'_, '_> {
         }
         self.variables.truncate(scope);
         self.leave();
-        Ok(Branch { pipe, then, otherwise })
+        Ok(self.set.add_branch(Branch { pipe, then, otherwise }))
     }
 
     /// Parses declarations and commands up to `end`.
-    pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<Pipe, ParseError> {
+    pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Fallible<Pipe> {
         let pos = self.peek_non_space().pos;
-        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: [].into() };
+        let mut pipe = Pipe { pos, assign: false, variables: Variables::NONE, commands: Span::default() };
         self.declarations(context, &mut pipe)?;
-        let begin = self.pool.commands.len();
+        let mark = self.set.pending().commands.len();
         loop {
             let token = self.next_non_space();
             if token.kind == end {
-                pipe.commands = taken(&mut self.pool.commands, begin);
-                self.check_pipeline(&pipe, context)?;
+                self.check_pipeline(mark, context)?;
+                pipe.commands = self.set.end_commands(mark);
                 return Ok(pipe);
             }
             if !starts_operand(token.kind) {
@@ -114,11 +114,11 @@ impl Parser<'_, '_> {
             }
             self.backup();
             let command = self.command()?;
-            self.pool.commands.push(command);
+            self.set.pending().commands.push(command);
         }
     }
 
-    fn declarations(&mut self, context: &str, pipe: &mut Pipe) -> Result<(), ParseError> {
+    fn declarations(&mut self, context: &str, pipe: &mut Pipe) -> Fallible<()> {
         loop {
             let variable = self.peek_non_space();
             if variable.kind != TokenKind::Variable {
@@ -128,21 +128,19 @@ impl Parser<'_, '_> {
             // Whether a space follows decides how far the lookahead goes back.
             let after = self.peek();
             let next = self.peek_non_space();
-            let name = |text| -> Arc<str> { String::from_utf8_lossy(text).into() };
+            let name = self.set.variable(variable.text);
             if matches!(next.kind, TokenKind::Assign | TokenKind::Declare) {
                 pipe.assign = next.kind == TokenKind::Assign;
                 self.next_non_space();
-                let name = name(variable.text);
-                pipe.variables.push(Arc::clone(&name));
+                pipe.variables.push(name);
                 self.variables.push(name);
                 return Ok(());
             }
             if next.kind == TokenKind::Char && next.text == b"," {
                 self.next_non_space();
-                let name = name(variable.text);
-                pipe.variables.push(Arc::clone(&name));
+                pipe.variables.push(name);
                 self.variables.push(name);
-                if context != "range" || pipe.variables.len() > 1 {
+                if context != "range" || pipe.variables.names().len() > 1 {
                     return Err(self.error(format!("too many declarations in {context}")));
                 }
                 let third = self.peek_non_space().kind;
@@ -160,34 +158,24 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn check_pipeline(&self, pipe: &Pipe, context: &str) -> Result<(), ParseError> {
-        if pipe.commands.is_empty() {
-            return Err(self.error(format!("missing value for {context}")));
-        }
-        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
-            if matches!(
-                command.first,
-                Expr::Bool { .. }
-                    | Expr::Dot { .. }
-                    | Expr::Nil { .. }
-                    | Expr::Number { .. }
-                    | Expr::Text { .. }
-            ) {
-                let stage = index + 1;
+    fn check_pipeline(&mut self, mark: usize, context: &str) -> Fallible<()> {
+        let mut stage = 0;
+        while let Some(command) = self.set.pending().commands.get(mark + stage).copied() {
+            stage += 1;
+            if stage > 1 && self.set.begins_with_constant(&command) {
                 return Err(self.error(format!("non executable command in pipeline stage {stage}")));
             }
         }
-        Ok(())
+        if stage == 0 { Err(self.error(format!("missing value for {context}"))) } else { Ok(()) }
     }
 
-    fn command(&mut self) -> Result<Command, ParseError> {
+    fn command(&mut self) -> Fallible<Command> {
         let pos = self.peek_non_space().pos;
-        let (mut first, begin) = (None, self.pool.arguments.len());
+        let mark = self.set.pending().exprs.len();
         loop {
             self.peek_non_space();
-            match self.operand()? {
-                Some(operand) if first.is_none() => first = Some(operand),
-                operand => self.pool.arguments.extend(operand),
+            if let Some(operand) = self.operand()? {
+                self.set.pending().exprs.push(operand);
             }
             let token = self.next();
             match token.kind {
@@ -198,13 +186,11 @@ impl Parser<'_, '_> {
             }
             break;
         }
-        match first {
-            Some(first) => Ok(Command { pos, first, args: taken(&mut self.pool.arguments, begin) }),
-            None => Err(self.error("empty command")),
-        }
+        let operands = self.set.end_exprs(mark);
+        if operands.is_empty() { Err(self.error("empty command")) } else { Ok(Command { pos, operands }) }
     }
 
-    fn operand(&mut self) -> Result<Option<Expr>, ParseError> {
+    fn operand(&mut self) -> Fallible<Option<Expr>> {
         let Some(term) = self.term()? else {
             return Ok(None);
         };
@@ -212,68 +198,64 @@ impl Parser<'_, '_> {
         if next.kind != TokenKind::Field {
             return Ok(Some(term));
         }
+        // Names of fields follow each other without a space: they are one piece of the source.
+        let mut more = next.span();
+        while self.peek().kind == TokenKind::Field {
+            more.end = self.next().span().end;
+        }
         // Fields behind a field move the place that errors name.
         let pos = next.pos;
-        let mut end = pos;
-        while self.peek().kind == TokenKind::Field {
-            let field = self.next();
-            end = field.pos + field.text.len();
-        }
         Ok(Some(match term {
-            Expr::Field { pos: start, .. } => Expr::Field { pos, fields: self.path(start, end) },
-            Expr::Variable { name, .. } => Expr::Variable { pos, name, fields: self.path(pos, end) },
+            Expr::Field { fields, .. } => Expr::Field { pos, fields: Span { end: more.end, ..fields } },
+            Expr::Variable { name, .. } => Expr::Variable { pos, name, fields: more },
             Expr::Bool { value, .. } => return Err(self.no_fields(if value { "true" } else { "false" })),
             Expr::Dot { .. } => return Err(self.no_fields(".")),
             Expr::Nil { .. } => return Err(self.no_fields("nil")),
-            Expr::Number { number, .. } => return Err(self.no_fields(&number.text)),
-            Expr::Text { pos, length, .. } => {
-                let quoted = self.source(pos, pos + length);
-                return Err(self.no_fields(&String::from_utf8_lossy(quoted)));
+            Expr::Number { number, .. } => {
+                return Err(self.no_fields(self.set.number(number).map_or("", |number| &number.text)));
+            }
+            Expr::Text { quoted, .. } => {
+                let text = self.set.text(quoted);
+                return Err(self.no_fields(&String::from_utf8_lossy(text)));
             }
             Expr::Chain { .. } | Expr::Function { .. } | Expr::Pipe(_) => {
-                Expr::Chain { pos, base: Box::new(term), fields: self.path(pos, end) }
+                Expr::Chain { pos, base: self.set.add_expr(term), fields: more }
             }
         }))
     }
 
-    /// Returns the names of a path that stands there.
-    fn path(&mut self, start: usize, end: usize) -> Fields {
-        let text = self.source(start, end);
-        self.pool.path(text)
-    }
-
-    fn no_fields(&self, term: &str) -> ParseError {
+    fn no_fields(&self, term: &str) -> Failure {
         self.error(format!("unexpected . after term {}", quote(term.as_bytes())))
     }
 
-    fn term(&mut self) -> Result<Option<Expr>, ParseError> {
+    fn term(&mut self) -> Fallible<Option<Expr>> {
         let token = self.next_non_space();
         let pos = token.pos;
-        // Most tokens are of a kind that says everything.
-        let text = || String::from_utf8_lossy(token.text);
         Ok(Some(match token.kind {
-            TokenKind::Identifier => match self.pool.function(token.text) {
+            TokenKind::Identifier => match builtins::lookup(token.text) {
                 Some(callee) => Expr::Function { pos, callee },
-                None => return Err(self.error(format!("function {} not defined", quote(text().as_bytes())))),
+                None => return Err(self.error(format!("function {} not defined", quote(token.text)))),
             },
             TokenKind::Dot => Expr::Dot { pos },
             TokenKind::Nil => Expr::Nil { pos },
             TokenKind::Variable => self.variable(pos, token.text)?,
-            TokenKind::Field => Expr::Field { pos, fields: self.pool.path(token.text) },
-            TokenKind::Bool => Expr::Bool { pos, value: *token.text == *b"true" },
-            TokenKind::CharConstant => self.number(pos, Number::from_char(&text()))?,
-            TokenKind::Complex => self.number(pos, Number::from_complex(&text()))?,
-            TokenKind::Number => self.number(pos, Number::parse(&text()))?,
+            TokenKind::Field => Expr::Field { pos, fields: token.span() },
+            TokenKind::Bool => Expr::Bool { pos, value: token.text == b"true" },
+            TokenKind::CharConstant => self.number(pos, Number::from_char(&token.lossy()))?,
+            TokenKind::Complex => self.number(pos, Number::from_complex(&token.lossy()))?,
+            TokenKind::Number => self.number(pos, Number::parse(&token.lossy()))?,
             TokenKind::LeftParen => {
                 self.enter()?;
                 let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
                 self.leave();
-                Expr::Pipe(Box::new(pipe))
+                Expr::Pipe(pipe)
             }
             TokenKind::String | TokenKind::RawString => {
-                let value = self.pool.literals.of(token.text, || unquote(&text()).map(Arc::from).ok_or(()));
-                let value = value.map_err(|()| self.error("invalid syntax"))?;
-                Expr::Text { pos, length: token.text.len(), text: value }
+                let text = match token.plain() {
+                    Some(_) => None,
+                    None => Some(unquote(&token.lossy()).ok_or_else(|| self.error("invalid syntax"))?),
+                };
+                Expr::Text { pos, quoted: token.span(), text: self.set.add_text(text) }
             }
             _ => {
                 self.backup();
@@ -282,20 +264,19 @@ impl Parser<'_, '_> {
         }))
     }
 
-    fn number(&self, pos: usize, number: Result<Number, String>) -> Result<Expr, ParseError> {
+    fn number(&mut self, pos: u32, number: Result<Number, String>) -> Fallible<Expr> {
         match number {
-            Ok(number) => Ok(Expr::Number { pos, number: Box::new(number) }),
+            Ok(number) => Ok(Expr::Number { pos, number: self.set.add_number(number) }),
             Err(message) => Err(self.error(message)),
         }
     }
 
-    fn variable(&self, pos: usize, name: &[u8]) -> Result<Expr, ParseError> {
-        let name = String::from_utf8_lossy(name);
-        match self.variables.iter().find(|variable| ***variable == *name) {
-            Some(variable) => {
-                Ok(Expr::Variable { pos, name: Arc::clone(variable), fields: Fields::default() })
-            }
-            None => Err(self.error(format!("undefined variable {}", quote(name.as_bytes())))),
+    fn variable(&mut self, pos: u32, text: &'a [u8]) -> Fallible<Expr> {
+        let name = self.set.variable(text);
+        if self.variables.contains(&name) {
+            Ok(Expr::Variable { pos, name, fields: Span::default() })
+        } else {
+            Err(self.error(format!("undefined variable {}", quote(text))))
         }
     }
 }

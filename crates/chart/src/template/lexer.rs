@@ -3,6 +3,7 @@
 use golang::strconv::quote;
 use golang::unicode::{decode_rune, is_digit, is_letter, is_print};
 
+use super::ast::place;
 use super::token::{Token, TokenKind};
 
 const LEFT: &[u8] = b"{{";
@@ -17,27 +18,19 @@ pub(super) struct Lexer<'a> {
     start_line: usize,
     paren_depth: usize,
     inside_action: bool,
-    /// What is wrong, once an error was found.
-    problem: String,
+    /// What is wrong, once something is.
+    error: String,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(input: &'a [u8]) -> Self {
-        Self {
-            input,
-            pos: 0,
-            start: 0,
-            line: 1,
-            start_line: 1,
-            paren_depth: 0,
-            inside_action: false,
-            problem: String::new(),
-        }
+        let error = String::new();
+        Self { input, pos: 0, start: 0, line: 1, start_line: 1, paren_depth: 0, inside_action: false, error }
     }
 
-    /// Returns what the last error says.
-    pub(super) fn problem(&self) -> &str {
-        &self.problem
+    /// Returns the message of the last error.
+    pub(super) fn message(&self) -> &str {
+        &self.error
     }
 
     /// Returns the next token; after the end and after an error, always `Eof`.
@@ -83,7 +76,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn emit(&mut self, kind: TokenKind) -> Token<'a> {
-        let token = Token { kind, pos: self.start, line: self.start_line, text: self.pending() };
+        let token =
+            Token { kind, pos: place(self.start), line: place(self.start_line), text: self.pending() };
         self.start = self.pos;
         self.start_line = self.line;
         token
@@ -97,8 +91,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn error(&mut self, message: impl Into<String>) -> Token<'a> {
-        self.problem = message.into();
-        let token = Token { kind: TokenKind::Error, pos: self.start, line: self.start_line, text: b"" };
+        self.error = message.into();
+        let (pos, line) = (place(self.start), place(self.start_line));
+        let token = Token { kind: TokenKind::Error, pos, line, text: b"" };
         self.input = &[];
         self.start = 0;
         self.pos = 0;
@@ -170,9 +165,6 @@ impl<'a> Lexer<'a> {
 
     /// Returns whether the right delimiter here trims, if there is one.
     fn at_right_delim(&self) -> Option<bool> {
-        if !matches!(self.rest().first(), Some(b'}' | b' ' | b'\t' | b'\r' | b'\n')) {
-            return None;
-        }
         if has_right_trim(self.rest()) && self.rest_after(2).starts_with(RIGHT) {
             return Some(true);
         }
@@ -196,6 +188,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn action(&mut self) -> Token<'a> {
+        if let Some(token) = self.common() {
+            return token;
+        }
         if self.at_right_delim().is_some() {
             if self.paren_depth == 0 {
                 return self.right_delim();
@@ -224,23 +219,12 @@ impl<'a> Lexer<'a> {
                     self.error("expected :=")
                 }
             }
-            '|' => self.emit(TokenKind::Pipe),
-            '"' => self.quoted('"', TokenKind::String, "unterminated quoted string"),
             '`' => self.raw_string(),
-            '\'' => self.quoted('\'', TokenKind::CharConstant, "unterminated character constant"),
-            '$' => self.field_or_variable(TokenKind::Variable),
+            '\'' => self.quoted(b'\'', TokenKind::CharConstant, "unterminated character constant"),
             '.' => {
-                // Location the very end a point is taken for a number, too.
-                if self.rest().first().is_none_or(u8::is_ascii_digit) {
-                    self.pos -= 1;
-                    self.number()
-                } else {
-                    self.field_or_variable(TokenKind::Field)
-                }
-            }
-            '(' => {
-                self.paren_depth += 1;
-                self.emit(TokenKind::LeftParen)
+                // At the very end a point is taken for a number, too.
+                self.pos -= 1;
+                self.number()
             }
             ')' => {
                 let Some(depth) = self.paren_depth.checked_sub(1) else {
@@ -254,22 +238,54 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn space(&mut self) -> Token<'a> {
-        let mut count = 0;
-        while let Some(byte) = self.rest().first().filter(|byte| is_space_byte(**byte)) {
-            self.pos += 1;
-            self.line += usize::from(*byte == b'\n');
-            count += 1;
-        }
-        // The last space may belong to a trimming delimiter.
-        let last = self.input.get(self.pos - 1..).unwrap_or_default();
-        if has_right_trim(last) && last.get(2..).unwrap_or_default().starts_with(RIGHT) {
-            self.pos -= 1;
-            if last.first() == Some(&b'\n') {
-                self.line -= 1;
+    /// Returns the token here if it is one of those that are told by their first byte, as most are.
+    fn common(&mut self) -> Option<Token<'a>> {
+        match self.rest() {
+            [b' ', behind, ..] if !is_space_byte(*behind) && *behind != b'-' => {
+                self.pos += 1;
+                Some(self.emit(TokenKind::Space))
             }
-            if count == 1 {
-                return self.right_delim();
+            [b'a'..=b'z' | b'A'..=b'Z' | b'_', ..] => Some(self.identifier()),
+            [b'.', behind, ..] if !behind.is_ascii_digit() => {
+                self.pos += 1;
+                Some(self.field_or_variable(TokenKind::Field))
+            }
+            [b'$', ..] => {
+                self.pos += 1;
+                Some(self.field_or_variable(TokenKind::Variable))
+            }
+            [b'"', ..] => {
+                self.pos += 1;
+                Some(self.quoted(b'"', TokenKind::String, "unterminated quoted string"))
+            }
+            [b'|', ..] => {
+                self.pos += 1;
+                Some(self.emit(TokenKind::Pipe))
+            }
+            [b'(', ..] => {
+                self.pos += 1;
+                self.paren_depth += 1;
+                Some(self.emit(TokenKind::LeftParen))
+            }
+            _ => None,
+        }
+    }
+
+    fn space(&mut self) -> Token<'a> {
+        let count = leading_space(self.rest());
+        self.pos += count;
+        self.line += count_lines(self.pending());
+        // The last space may belong to a trimming delimiter.
+        if self.rest().first() == Some(&b'-') {
+            let last = self.input.get(self.pos - 1..).unwrap_or_default();
+            if has_right_trim(last) && last.get(2..).unwrap_or_default().starts_with(RIGHT) {
+                self.pos -= 1;
+                if last.first() == Some(&b'\n') {
+                    self.line -= 1;
+                }
+                if count == 1 {
+                    return self.right_delim();
+                }
             }
         }
         self.emit(TokenKind::Space)
@@ -291,9 +307,10 @@ impl<'a> Lexer<'a> {
     /// Goes to the end of a name, which almost always is one of ASCII.
     fn word(&mut self) {
         loop {
-            let is_of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
-            self.pos += self.rest().iter().take_while(is_of_word).count();
-            if !self.peek().is_some_and(is_alphanumeric) {
+            let rest = self.rest();
+            let end = rest.iter().position(|byte| !is_word_byte(*byte)).unwrap_or(rest.len());
+            self.pos += end;
+            if rest.get(end).is_none_or(u8::is_ascii) || !self.peek().is_some_and(is_alphanumeric) {
                 return;
             }
             self.advance();
@@ -321,37 +338,38 @@ impl<'a> Lexer<'a> {
     }
 
     fn at_terminator(&self) -> bool {
-        match self.rest().first() {
-            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
-            Some(b'}') => self.rest().starts_with(RIGHT),
-            Some(_) => false,
+        match self.rest() {
+            [] | [b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(', ..] => true,
+            rest => rest.starts_with(RIGHT),
         }
     }
 
-    fn quoted(&mut self, delimiter: char, kind: TokenKind, message: &'static str) -> Token<'a> {
+    fn quoted(&mut self, delimiter: u8, kind: TokenKind, message: &'static str) -> Token<'a> {
         loop {
-            let is_plain = |byte: &&u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"' | b'\'');
-            self.pos += self.rest().iter().take_while(is_plain).count();
-            match self.advance() {
-                Some('\\') => match self.advance() {
-                    None | Some('\n') => return self.error(message),
-                    Some(_) => {}
-                },
-                None | Some('\n') => return self.error(message),
-                Some(rune) if rune == delimiter => return self.emit(kind),
-                Some(_) => {}
+            let is_end = |byte: &u8| matches!(*byte, b'\\' | b'\n') || *byte == delimiter;
+            let Some(found) = self.rest().iter().position(is_end) else {
+                return self.error(message);
+            };
+            self.pos += found;
+            match self.rest() {
+                [b'\n', ..] | [b'\\'] | [b'\\', b'\n', ..] => return self.error(message),
+                // What is more of the character than its first byte is none of those that end the loop.
+                [b'\\', ..] => self.pos += 2,
+                _ => {
+                    self.pos += 1;
+                    return self.emit(kind);
+                }
             }
         }
     }
 
     fn raw_string(&mut self) -> Token<'a> {
-        loop {
-            match self.advance() {
-                None => return self.error("unterminated raw quoted string"),
-                Some('`') => return self.emit(TokenKind::RawString),
-                Some(_) => {}
-            }
-        }
+        let Some(found) = self.rest().iter().position(|byte| *byte == b'`') else {
+            return self.error("unterminated raw quoted string");
+        };
+        self.pos += found + 1;
+        self.line += count_lines(self.pending());
+        self.emit(TokenKind::RawString)
     }
 
     fn number(&mut self) -> Token<'a> {
@@ -410,6 +428,11 @@ fn is_space_byte(byte: u8) -> bool {
     is_space(char::from(byte))
 }
 
+fn is_word_byte(byte: u8) -> bool {
+    // Most are small letters.
+    byte.is_ascii_lowercase() || byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
 fn is_alphanumeric(rune: char) -> bool {
     rune == '_' || is_letter(rune) || is_digit(rune)
 }
@@ -431,19 +454,31 @@ fn leading_space(text: &[u8]) -> usize {
 }
 
 fn count_lines(text: &[u8]) -> usize {
-    text.iter().map(|byte| usize::from(*byte == b'\n')).sum()
+    // Numbers of one byte are added many at a time.
+    let count = |part: &[u8]| part.iter().fold(0_u8, |count, byte| count + u8::from(*byte == b'\n'));
+    text.chunks(usize::from(u8::MAX)).map(|part| usize::from(count(part))).sum()
 }
 
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     let first = *pattern.first()?;
     let mut from = 0;
     loop {
-        let at = from + text.get(from..)?.iter().position(|byte| *byte == first)?;
+        let at = from + find_byte(text.get(from..)?, first)?;
         if text.get(at..)?.starts_with(pattern) {
             return Some(at);
         }
         from = at + 1;
     }
+}
+
+fn find_byte(text: &[u8], wanted: u8) -> Option<usize> {
+    /// How many bytes are compared at the same time.
+    const WIDTH: usize = 16;
+    // Without a way out, all of them are.
+    let has_it = |part: &[u8]| part.iter().fold(0, |found, byte| found | u8::from(*byte == wanted)) > 0;
+    let parts = text.chunks_exact(WIDTH).take_while(|part| !has_it(part)).count();
+    let at = parts * WIDTH;
+    text.get(at..)?.iter().position(|byte| *byte == wanted).map(|found| at + found)
 }
 
 /// Returns a character as `%#U` prints it.

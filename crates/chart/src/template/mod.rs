@@ -11,9 +11,9 @@ mod location;
 mod names;
 mod number;
 mod parser;
-mod pool;
 mod set;
 mod token;
+mod tree_set;
 mod unquote;
 
 pub use ast::Template;

@@ -2,15 +2,16 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "all tokens that do not fit are one mistake")]
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use golang::strconv::quote;
 
-use super::ast::{Node, Pipe, Source, Span, Template};
+use super::ast::{DOLLAR, Node, Pipe, Span, Template, Variable};
 use super::error::ParseError;
 use super::lexer::Lexer;
-use super::pool::{Pool, taken};
 use super::token::{Token, TokenKind};
+use super::tree_set::TreeSet;
 use super::unquote::unquote;
 
 /// How deeply control structures and parentheses may be nested within each other.
@@ -19,30 +20,35 @@ const MAX_NESTING: usize = 1_000;
 /// How many bytes of stack the parser uses at most: it has to run on any thread.
 const MAX_STACK: usize = 1 << 20;
 
+/// Why a step of the parser failed. Almost all succeed, and should not have to move what an error needs.
+pub(super) struct Failure(Box<ParseError>);
+
+/// What a step of the parser returns.
+pub(super) type Fallible<T> = Result<T, Failure>;
+
 /// Returns the templates of a source, its own first, then those that it defines.
-pub fn parse(name: &str, text: &[u8]) -> Result<Vec<Arc<Template>>, ParseError> {
-    let source = Arc::new(Source { name: name.into(), text: text.into() });
-    let mut set = TreeSet { source: Arc::clone(&source), trees: Vec::new() };
-    let mut lexer = Lexer::new(&source.text);
+pub fn parse(name: &str, text: impl Into<Arc<[u8]>>) -> Result<Vec<Arc<Template>>, ParseError> {
+    parse_shared(name, &text.into())
+}
+
+fn parse_shared(name: &str, text: &Arc<[u8]>) -> Result<Vec<Arc<Template>>, ParseError> {
+    if u32::try_from(text.len()).is_err() {
+        let message = "the template has more than 4 GiB, split it".to_owned();
+        return Err(ParseError { name: name.to_owned(), line: 1, message });
+    }
+    let mut set = TreeSet::new(name, text);
+    let mut lexer = Lexer::new(text);
     let base = stack_address();
-    let mut pool = Pool::new(&source.text);
-    let mut parser = Parser::new(&mut lexer, &mut set, &mut pool, 0, base);
-    let body = parser.file()?;
-    parser.add(name.into(), body)?;
-    let (main, defined): (Vec<_>, Vec<_>) = set.trees.into_iter().partition(|tree| &*tree.name == name);
-    Ok(main.into_iter().chain(defined).map(Arc::new).collect())
+    let mut parser = Parser::new(&mut lexer, &mut set, 0, base);
+    let parsed = parser.file().and_then(|body| parser.add(name.into(), body));
+    parsed.map_err(|Failure(error)| *error)?;
+    Ok(set.into_templates(text))
 }
 
 /// Returns about where the stack is; the difference of two is its use.
 pub(super) fn stack_address() -> usize {
     let marker = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&marker)).addr()
-}
-
-/// The templates found so far.
-pub(super) struct TreeSet {
-    source: Arc<Source>,
-    trees: Vec<Template>,
 }
 
 /// What ends a list of nodes.
@@ -70,44 +76,30 @@ pub(super) enum Parsed {
 /// The parser of one template; a `define` in it gets its own.
 pub(super) struct Parser<'p, 'a> {
     lexer: &'p mut Lexer<'a>,
-    set: &'p mut TreeSet,
-    pub(super) pool: &'p mut Pool<'a>,
+    pub(super) set: &'p mut TreeSet<'a>,
     /// The last token read, and up to two that were put back before it.
     tokens: [Token<'a>; 3],
     peeked: usize,
-    pub(super) variables: Vec<Arc<str>>,
-    action_line: usize,
+    pub(super) variables: Vec<Variable>,
+    action_line: u32,
     pub(super) range_depth: usize,
     nesting: usize,
     stack_base: usize,
 }
 
 impl<'p, 'a> Parser<'p, 'a> {
-    fn new(
-        lexer: &'p mut Lexer<'a>,
-        set: &'p mut TreeSet,
-        pool: &'p mut Pool<'a>,
-        nesting: usize,
-        stack_base: usize,
-    ) -> Self {
-        let empty = Token { kind: TokenKind::Error, pos: 0, line: 0, text: b"" };
+    fn new(lexer: &'p mut Lexer<'a>, set: &'p mut TreeSet<'a>, nesting: usize, stack_base: usize) -> Self {
         Self {
             lexer,
             set,
-            pool,
-            tokens: [empty; 3],
+            tokens: [Token { kind: TokenKind::Error, pos: 0, line: 0, text: b"" }; 3],
             peeked: 0,
-            variables: vec!["$".into()],
+            variables: vec![DOLLAR],
             action_line: 0,
             range_depth: 0,
             nesting,
             stack_base,
         }
-    }
-
-    /// Returns what stands in the source there.
-    pub(super) fn source(&self, start: usize, end: usize) -> &'a [u8] {
-        self.pool.text.get(start..end).unwrap_or_default()
     }
 
     // Tokens.
@@ -165,7 +157,7 @@ impl<'p, 'a> Parser<'p, 'a> {
         token
     }
 
-    pub(super) fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token<'a>, ParseError> {
+    pub(super) fn expect(&mut self, kind: TokenKind, context: &str) -> Fallible<Token<'a>> {
         let token = self.next_non_space();
         if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
@@ -173,25 +165,26 @@ impl<'p, 'a> Parser<'p, 'a> {
     // Errors.
 
     /// Returns an error at the line of the last token that was read.
-    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
+    pub(super) fn error(&self, message: impl Into<String>) -> Failure {
         let [last, ..] = &self.tokens;
-        ParseError { name: self.set.source.name.to_string(), line: last.line, message: message.into() }
+        let (name, line) = (self.set.name().to_owned(), last.line as usize);
+        Failure(Box::new(ParseError { name, line, message: message.into() }))
     }
 
-    pub(super) fn unexpected(&self, token: &Token<'_>, context: &str) -> ParseError {
+    pub(super) fn unexpected(&self, token: &Token<'_>, context: &str) -> Failure {
         if token.kind != TokenKind::Error {
             return self.error(format!("unexpected {} in {context}", token.shown()));
         }
-        let shown = self.lexer.problem();
+        let shown = self.lexer.message();
         if self.action_line == 0 || self.action_line == token.line {
-            return self.error(shown.to_owned());
+            return self.error(shown);
         }
         let start = if shown.ends_with(" action") { "" } else { " in action" };
-        self.error(format!("{shown}{start} started at {}:{}", self.set.source.name, self.action_line))
+        self.error(format!("{shown}{start} started at {}:{}", self.set.name(), self.action_line))
     }
 
     /// Enters one level of nesting; to be left with [`Self::leave`].
-    pub(super) fn enter(&mut self) -> Result<(), ParseError> {
+    pub(super) fn enter(&mut self) -> Fallible<()> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING || self.stack_base.abs_diff(stack_address()) > MAX_STACK {
             return Err(self.error("max expression depth exceeded"));
@@ -206,12 +199,12 @@ impl<'p, 'a> Parser<'p, 'a> {
     // Lists.
 
     /// Parses a whole source; `define` is allowed only here.
-    fn file(&mut self) -> Result<Box<[Node]>, ParseError> {
-        let begin = self.pool.nodes.len();
+    fn file(&mut self) -> Fallible<Span> {
+        let mark = self.set.pending().nodes.len();
         loop {
             let token = self.peek();
             if token.kind == TokenKind::Eof {
-                return Ok(taken(&mut self.pool.nodes, begin));
+                return Ok(self.set.end_nodes(mark));
             }
             if token.kind == TokenKind::LeftDelim {
                 let delimiter = self.next();
@@ -222,7 +215,7 @@ impl<'p, 'a> Parser<'p, 'a> {
                 self.backup2(delimiter);
             }
             match self.text_or_action()? {
-                Parsed::Node(node) => self.pool.nodes.push(node),
+                Parsed::Node(node) => self.set.pending().nodes.push(node),
                 Parsed::Terminator(end) => return Err(self.error(format!("unexpected {}", end.shown()))),
             }
         }
@@ -230,11 +223,11 @@ impl<'p, 'a> Parser<'p, 'a> {
 
     /// Returns the parser of a template within this one.
     fn nested<'q>(&'q mut self) -> Parser<'q, 'a> {
-        Parser::new(self.lexer, self.set, self.pool, self.nesting, self.stack_base)
+        Parser::new(self.lexer, self.set, self.nesting, self.stack_base)
     }
 
     /// Parses what follows `define`.
-    fn definition(&mut self) -> Result<(), ParseError> {
+    fn definition(&mut self) -> Fallible<()> {
         const CONTEXT: &str = "define clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
@@ -247,38 +240,31 @@ impl<'p, 'a> Parser<'p, 'a> {
     }
 
     /// Keeps a template; a second one of the same name only if one of them is empty.
-    fn add(&mut self, name: Arc<str>, body: Box<[Node]>) -> Result<(), ParseError> {
-        let template = Template { name, source: Arc::clone(&self.set.source), body };
-        match self.set.trees.iter_mut().find(|tree| tree.name == template.name) {
-            None => self.set.trees.push(template),
-            Some(before) if before.is_empty() => *before = template,
-            Some(_) if template.is_empty() => {}
-            Some(_) => {
-                let name = quote(template.name.as_bytes());
-                return Err(self.error(format!("template: multiple definition of template {name}")));
+    fn add(&mut self, name: Arc<str>, body: Span) -> Fallible<()> {
+        match self.set.define(name, body) {
+            Ok(()) => Ok(()),
+            Err(name) => {
+                let name = quote(name.as_bytes());
+                Err(self.error(format!("template: multiple definition of template {name}")))
             }
         }
-        Ok(())
     }
 
-    pub(super) fn list(&mut self) -> Result<(Box<[Node]>, Terminator), ParseError> {
-        let begin = self.pool.nodes.len();
+    pub(super) fn list(&mut self) -> Fallible<(Span, Terminator)> {
+        let mark = self.set.pending().nodes.len();
         while self.peek_non_space().kind != TokenKind::Eof {
             match self.text_or_action()? {
-                Parsed::Node(node) => self.pool.nodes.push(node),
-                Parsed::Terminator(end) => return Ok((taken(&mut self.pool.nodes, begin), end)),
+                Parsed::Node(node) => self.set.pending().nodes.push(node),
+                Parsed::Terminator(end) => return Ok((self.set.end_nodes(mark), end)),
             }
         }
         Err(self.error("unexpected EOF"))
     }
 
-    fn text_or_action(&mut self) -> Result<Parsed, ParseError> {
+    fn text_or_action(&mut self) -> Fallible<Parsed> {
         let token = self.next_non_space();
         match token.kind {
-            TokenKind::Text => {
-                let span = Span { start: token.pos, end: token.pos + token.text.len() };
-                Ok(Parsed::Node(Node::Text(span)))
-            }
+            TokenKind::Text => Ok(Parsed::Node(Node::Text(token.span()))),
             TokenKind::LeftDelim => {
                 self.action_line = token.line;
                 let parsed = self.action()?;
@@ -291,17 +277,19 @@ impl<'p, 'a> Parser<'p, 'a> {
 
     // Names.
 
-    pub(super) fn template_name(&mut self, token: &Token<'_>, context: &str) -> Result<Arc<str>, ParseError> {
+    pub(super) fn template_name(&mut self, token: &Token<'_>, context: &str) -> Fallible<Arc<str>> {
         if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
             return Err(self.unexpected(token, context));
         }
-        let literal = String::from_utf8_lossy(token.text);
-        let name = unquote(&literal).ok_or_else(|| self.error("invalid syntax"))?;
+        let name = match token.plain() {
+            Some(name) => Cow::Borrowed(name),
+            None => unquote(&token.lossy()).ok_or_else(|| self.error("invalid syntax"))?.into(),
+        };
         Ok(String::from_utf8_lossy(&name).into())
     }
 
     /// Parses what follows `block`: a definition and its use.
-    pub(super) fn block(&mut self) -> Result<Node, ParseError> {
+    pub(super) fn block(&mut self) -> Fallible<Node> {
         const CONTEXT: &str = "block clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
@@ -315,6 +303,7 @@ impl<'p, 'a> Parser<'p, 'a> {
             return Err(self.error(format!("unexpected {} in {CONTEXT}", end.shown())));
         }
         self.leave();
-        Ok(Node::Template { pos: token.pos, name, pipe: Some(Box::new(pipe)) })
+        let name = self.set.add_template(name);
+        Ok(Node::Template { pos: token.pos, name, pipe: Some(pipe) })
     }
 }

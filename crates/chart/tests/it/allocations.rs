@@ -69,7 +69,8 @@ fn one_text_that_tpl_is_given_a_thousand_times_is_parsed_once() {
     assert!(each * 3 < once, "{each} bytes each time, {once} the first time");
 }
 
-/// Vectors with room for more, and nodes as large as the largest of them, took 28 times the text.
+/// Vectors with room for more, and nodes as large as the largest of them, took 28 times the text. Nodes in pieces of memory of
+/// their own took more than ten times the text.
 #[test]
 fn a_parsed_template_has_no_room_for_what_does_not_come() {
     let text = "name: {{ .Values.name }}\n{{- if .Values.on }}\nlabels: {{ include \"app.labels\" . | nindent 4 }}\n{{- end }}\n"
@@ -77,7 +78,7 @@ fn a_parsed_template_has_no_room_for_what_does_not_come() {
     let before = counting::live_here();
     let parsed = parse("c/t.yaml", text.as_bytes()).unwrap();
     let taken = usize::try_from(counting::live_here() - before).unwrap();
-    assert!(taken < 16 * text.len(), "{taken} bytes for a text of {}", text.len());
+    assert!(taken < 10 * text.len(), "{taken} bytes for a text of {}", text.len());
     drop(parsed);
 }
 

@@ -6,6 +6,8 @@ mod escape;
 mod helm;
 mod print;
 
+use std::sync::LazyLock;
+
 use super::ast::Callee;
 use crate::functions;
 use crate::value::{Function, Value};
@@ -13,22 +15,56 @@ use crate::value::{Function, Value};
 const GROUPS: &[&[Function]] =
     &[helm::FUNCTIONS, compare::FUNCTIONS, collection::FUNCTIONS, print::FUNCTIONS, escape::FUNCTIONS];
 
+/// The functions by a number that is made of the name. A function that finds its place taken has the next free one.
+struct Callees(Vec<Option<(&'static str, Callee)>>);
+
+static CALLEES: LazyLock<Callees> = LazyLock::new(|| {
+    let functions = functions::all().map(Callee::Function);
+    let special = [Callee::And, Callee::Or, Callee::Call, Callee::Len];
+    let own = GROUPS.iter().copied().flatten().map(Callee::Function);
+    let mut callees = Callees(vec![None; CALLEES_ROOM]);
+    // The functions of Helm hide those of the language, since the first of a name is kept.
+    for callee in functions.chain(special).chain(own) {
+        callees.insert(callee.name(), callee);
+    }
+    callees
+});
+
+/// About four times as many places as there are functions.
+const CALLEES_ROOM: usize = 1 << 10;
+
+impl Callees {
+    /// Returns the places of `name`, the first one first.
+    fn places(name: &[u8]) -> impl Iterator<Item = usize> {
+        let sum = name.iter().fold(0, |sum: usize, byte| sum.wrapping_mul(31) ^ usize::from(*byte));
+        (0..CALLEES_ROOM).map(move |step| sum.wrapping_add(step) % CALLEES_ROOM)
+    }
+
+    fn insert(&mut self, name: &'static str, callee: Callee) {
+        for at in Self::places(name.as_bytes()) {
+            match self.0.get_mut(at) {
+                Some(place @ None) => return *place = Some((name, callee)),
+                Some(Some((other, _))) if *other != name => {}
+                _ => return,
+            }
+        }
+    }
+
+    fn get(&self, name: &[u8]) -> Option<Callee> {
+        for at in Self::places(name) {
+            match self.0.get(at) {
+                Some(Some((found, callee))) if found.as_bytes() == name => return Some(*callee),
+                Some(Some(_)) => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
 /// Returns what `name` calls; the functions of Helm hide those of the language.
-pub(super) fn lookup(name: &str) -> Option<Callee> {
-    if let Some(function) = functions::lookup(name) {
-        return Some(Callee::Function(function));
-    }
-    match name {
-        "and" => Some(Callee::And),
-        "or" => Some(Callee::Or),
-        "call" => Some(Callee::Call),
-        "len" => Some(Callee::Len),
-        _ => GROUPS
-            .iter()
-            .flat_map(|group| group.iter())
-            .find(|function| function.name == name)
-            .map(Callee::Function),
-    }
+pub(super) fn lookup(name: &[u8]) -> Option<Callee> {
+    CALLEES.get(name)
 }
 
 /// Returns what Go's `reflect.Value.String` answers.

@@ -131,7 +131,7 @@ impl<'t> Exec<'t, '_, '_> {
     /// `call`: no value of a chart is a function, so this can only fail.
     fn call_value(&mut self, call: Call<'t, '_>) -> Result<Item, ExecError> {
         let name = match (call.args.first(), &call.last) {
-            (Some(arg), _) => Location::Expr(arg).text(&self.template.source),
+            (Some(arg), _) => Location::Expr(arg).text(self.tree),
             (None, Some(item)) => builtins::reflected(&item.value),
             (None, None) => {
                 return Err(self.error("wrong number of args for call: want at least 1 got 0"));

@@ -1,6 +1,6 @@
 //! Pipelines, commands and arguments.
 
-use super::super::ast::{Callee, Command, Expr, Pipe};
+use super::super::ast::{Callee, Command, Expr, Pipe, Span};
 use super::super::error::ExecError;
 use super::super::location::Location;
 use super::super::number::Number;
@@ -12,47 +12,49 @@ impl<'t> Exec<'t, '_, '_> {
     pub(super) fn pipeline(&mut self, dot: &Item, pipe: &'t Pipe) -> Result<Item, ExecError> {
         self.at = Some(Location::Pipe(pipe));
         let mut last = None;
-        for command in &pipe.commands {
+        for command in self.tree.commands(pipe.commands) {
             let mut item = self.command(dot, command, last)?;
             // What is behind an interface comes out of it.
             item.boxed = false;
             last = Some(item);
         }
         let item = last.unwrap_or_default();
-        for variable in &pipe.variables {
+        for variable in pipe.variables.names() {
             if pipe.assign {
-                self.assign(variable, item.clone())?;
+                self.assign(*variable, item.clone())?;
             } else {
-                self.variables.push((variable.clone(), item.clone()));
+                self.variables.push((*variable, item.clone()));
             }
         }
         Ok(item)
     }
 
     fn command(&mut self, dot: &Item, command: &'t Command, last: Option<Item>) -> Result<Item, ExecError> {
-        let first = &command.first;
-        let is_piped = last.is_some();
-        let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
+        let Some((first, args)) = self.tree.operands(command) else {
+            return Ok(Item::none());
+        };
+        let has_arguments = !args.is_empty() || last.is_some();
+        let call = Call { dot, blamed: Location::Expr(first), args, last };
         match first {
             Expr::Field { fields, .. } => {
                 self.at = Some(Location::Expr(first));
-                self.field_chain(dot.clone(), fields, call)
+                self.field_chain(dot.clone(), *fields, call)
             }
-            Expr::Chain { base, fields, .. } => self.chain(first, base, fields, call),
+            Expr::Chain { base, fields, .. } => self.chain(first, *base, *fields, call),
             Expr::Function { callee, .. } => {
                 self.function(first, *callee, Call { blamed: Location::Command(command), ..call })
             }
             Expr::Pipe(pipe) => {
-                self.refuse_arguments(command, is_piped)?;
+                self.refuse_arguments(first, has_arguments)?;
                 self.nested(dot, pipe)
             }
             Expr::Variable { name, fields, .. } => {
                 self.at = Some(Location::Expr(first));
-                let item = self.variable(name)?.clone();
+                let item = self.variable(*name)?.clone();
                 if fields.is_empty() {
-                    self.refuse_arguments(command, is_piped)?;
+                    self.refuse_arguments(first, has_arguments)?;
                 }
-                self.field_chain(item, fields, call)
+                self.field_chain(item, *fields, call)
             }
             Expr::Bool { .. }
             | Expr::Dot { .. }
@@ -60,7 +62,7 @@ impl<'t> Exec<'t, '_, '_> {
             | Expr::Number { .. }
             | Expr::Text { .. } => {
                 self.at = Some(Location::Expr(first));
-                self.refuse_arguments(command, is_piped)?;
+                self.refuse_arguments(first, has_arguments)?;
                 self.constant(dot, first)
             }
         }
@@ -73,11 +75,11 @@ impl<'t> Exec<'t, '_, '_> {
         self.pipeline(dot, pipe)
     }
 
-    fn refuse_arguments(&self, command: &'t Command, piped: bool) -> Result<(), ExecError> {
-        if command.args.is_empty() && !piped {
+    fn refuse_arguments(&self, first: &'t Expr, has_arguments: bool) -> Result<(), ExecError> {
+        if !has_arguments {
             return Ok(());
         }
-        let first = Location::Expr(&command.first).text(&self.template.source);
+        let first = Location::Expr(first).text(self.tree);
         Err(self.error(&format!("can't give argument to non-function {first}")))
     }
 
@@ -86,14 +88,19 @@ impl<'t> Exec<'t, '_, '_> {
             Expr::Bool { value, .. } => Item::bare(Value::Bool(*value)),
             Expr::Dot { .. } => dot.clone(),
             Expr::Nil { .. } => return Err(self.error("nil is not a command")),
-            Expr::Number { number, .. } => Item::bare(self.ideal(number)?),
-            Expr::Text { text, .. } => Item::bare(Value::Text(Text::from(text))),
+            Expr::Number { number, .. } => match self.tree.number(*number) {
+                Some(number) => Item::bare(self.ideal(number)?),
+                None => Item::none(),
+            },
+            Expr::Text { text, quoted, .. } => {
+                Item::bare(Value::Text(Text::from(&self.tree.literal(*text, *quoted))))
+            }
             Expr::Chain { .. }
             | Expr::Field { .. }
             | Expr::Function { .. }
             | Expr::Pipe(_)
             | Expr::Variable { .. } => {
-                let text = Location::Expr(expr).text(&self.template.source);
+                let text = Location::Expr(expr).text(self.tree);
                 return Err(self.error(&format!("can't evaluate command {text:?}")));
             }
         })
@@ -116,12 +123,15 @@ impl<'t> Exec<'t, '_, '_> {
     fn chain(
         &mut self,
         chain: &'t Expr,
-        base: &'t Expr,
-        fields: &'t [std::sync::Arc<str>],
+        base: u32,
+        fields: Span,
         call: Call<'t, '_>,
     ) -> Result<Item, ExecError> {
         self.at = Some(Location::Expr(chain));
-        let item = self.argument(call.dot, None, base)?;
+        let item = match self.tree.expr(base) {
+            Some(base) => self.argument(call.dot, None, base)?,
+            None => Item::none(),
+        };
         self.field_chain(item, fields, call)
     }
 
@@ -153,14 +163,14 @@ impl<'t> Exec<'t, '_, '_> {
                     None => Err(self.error(&format!("cannot assign nil to {}", wanted.name()))),
                 };
             }
-            Expr::Field { fields, .. } => self.field_chain(dot.clone(), fields, call)?,
+            Expr::Field { fields, .. } => self.field_chain(dot.clone(), *fields, call)?,
             Expr::Variable { name, fields, .. } => {
-                let item = self.variable(name)?.clone();
-                self.field_chain(item, fields, call)?
+                let item = self.variable(*name)?.clone();
+                self.field_chain(item, *fields, call)?
             }
             Expr::Pipe(pipe) => self.nested(dot, pipe)?,
             Expr::Function { callee, .. } => self.function(expr, *callee, call)?,
-            Expr::Chain { base, fields, .. } => self.chain(expr, base, fields, call)?,
+            Expr::Chain { base, fields, .. } => self.chain(expr, *base, *fields, call)?,
             Expr::Bool { .. } | Expr::Number { .. } | Expr::Text { .. } => {
                 return self.literal(dot, wanted.unwrap_or(Type::Any), expr).map(Item::bare);
             }
@@ -170,7 +180,7 @@ impl<'t> Exec<'t, '_, '_> {
 
     /// Evaluates a literal as the type that is asked for.
     fn literal(&mut self, dot: &Item, wanted: Type, expr: &'t Expr) -> Result<Value, ExecError> {
-        let number = if let Expr::Number { number, .. } = expr { Some(number) } else { None };
+        let number = if let Expr::Number { number, .. } = expr { self.tree.number(*number) } else { None };
         let int = number.and_then(|number| number.int);
         let uint = number.and_then(|number| number.uint);
         let found = match wanted {
@@ -183,8 +193,8 @@ impl<'t> Exec<'t, '_, '_> {
                 }
             }
             Type::String => {
-                if let Expr::Text { text, .. } = expr {
-                    Some(Value::Text(Text::from(text)))
+                if let Expr::Text { text, quoted, .. } = expr {
+                    Some(Value::Text(Text::from(&self.tree.literal(*text, *quoted))))
                 } else {
                     None
                 }
@@ -202,7 +212,7 @@ impl<'t> Exec<'t, '_, '_> {
         if let Some(value) = found {
             return Ok(value);
         }
-        let text = Location::Expr(expr).text(&self.template.source);
+        let text = Location::Expr(expr).text(self.tree);
         let message = match wanted {
             Type::Bool => format!("expected bool; found {text}"),
             Type::String => format!("expected string; found {text}"),

@@ -1,7 +1,6 @@
 //! Fields of structs, keys of maps, and methods.
 
-use std::sync::Arc;
-
+use super::super::ast::Span;
 use super::super::error::ExecError;
 use super::call::Call;
 use super::{Exec, Item};
@@ -12,17 +11,19 @@ impl<'t> Exec<'t, '_, '_> {
     pub(super) fn field_chain(
         &mut self,
         mut item: Item,
-        fields: &'t [Arc<str>],
+        fields: Span,
         call: Call<'t, '_>,
     ) -> Result<Item, ExecError> {
-        let Some((last, before)) = fields.split_last() else {
+        let mut fields = self.tree.fields(fields);
+        let Some(mut field) = fields.next() else {
             return Ok(item);
         };
-        for field in before {
+        for next in fields {
             let plain = Call { dot: call.dot, blamed: call.blamed, args: &[], last: None };
             item = self.field(&item, field, plain)?;
+            field = next;
         }
-        self.field(&item, last, call)
+        self.field(&item, field, call)
     }
 
     fn field(&mut self, item: &Item, name: &str, call: Call<'t, '_>) -> Result<Item, ExecError> {
@@ -48,15 +49,8 @@ impl<'t> Exec<'t, '_, '_> {
             }
             return Ok(Item { value, boxed: object.field_is_interface(name) });
         }
-        let underlying;
-        let map = if let Value::Map(map) = &item.value {
-            map
-        } else {
-            underlying = item.value.underlying();
-            let Some(map) = underlying.as_map() else {
-                return Err(self.error(&format!("can't evaluate field {name} in type {}", item.type_name())));
-            };
-            map
+        let Value::Map(map) = item.value.underlying() else {
+            return Err(self.error(&format!("can't evaluate field {name} in type {}", item.type_name())));
         };
         if has_arguments {
             return Err(self.error(&format!("{name} is not a method but has arguments")));

@@ -6,14 +6,12 @@ mod field;
 mod range;
 mod renderer;
 
-use std::sync::Arc;
-
 use golang::fmt::print_dereferenced;
 use golang::strconv::quote;
 
 pub use renderer::Renderer;
 
-use super::ast::{Branch, Node, Pipe, Template};
+use super::ast::{DOLLAR, Node, Pipe, Span, Template, Tree, Variable};
 use super::error::ExecError;
 use super::location::Location;
 use crate::value::{CallError, Context as _, Value};
@@ -69,10 +67,11 @@ struct Exec<'t, 'c, 'w> {
     context: &'c mut Renderer<'w>,
     out: &'c mut Vec<u8>,
     template: &'t Template,
+    tree: &'t Tree,
     /// The node that an error is blamed on: the one that was begun last.
     at: Option<Location<'t>>,
-    /// Variables, the innermost last. Names are compared by address first.
-    variables: Vec<(Arc<str>, Item)>,
+    /// Variables, the innermost last.
+    variables: Vec<(Variable, Item)>,
 }
 
 impl<'t, 'w> Exec<'t, '_, 'w> {
@@ -92,8 +91,9 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             };
             return Err(ExecError::from_call(error, |text| tell(blamed, at, text)));
         }
-        let mut exec = Exec { context, out, template, at: None, variables: vec![(dollar(), data.clone())] };
-        let executed = exec.list(data, &template.body);
+        let variables = vec![(DOLLAR, data.clone())];
+        let mut exec = Exec { context, out, template, tree: &template.tree, at: None, variables };
+        let executed = exec.list(data, template.body);
         exec.context.leave();
         executed.map(|_| ())
     }
@@ -107,8 +107,8 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
         ExecError::from_call(error, |text| tell(self.template, self.at, text))
     }
 
-    fn list(&mut self, dot: &Item, nodes: &'t [Node]) -> Result<Flow, ExecError> {
-        for node in nodes {
+    fn list(&mut self, dot: &Item, nodes: Span) -> Result<Flow, ExecError> {
+        for node in self.tree.nodes(nodes) {
             let flow = self.node(dot, node)?;
             if flow != Flow::Next {
                 return Ok(flow);
@@ -118,9 +118,8 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
     }
 
     fn node(&mut self, dot: &Item, node: &'t Node) -> Result<Flow, ExecError> {
-        if let Node::Text(span) = node {
-            let template = self.template;
-            self.write(template.source.at(*span))?;
+        if let Node::Text(text) = node {
+            self.write(self.tree.text(*text))?;
             return Ok(Flow::Next);
         }
         self.at = Some(Location::Node(node));
@@ -129,17 +128,19 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             Node::Text(_) => {}
             Node::Action(pipe) => {
                 let item = self.pipeline(dot, pipe)?;
-                if pipe.variables.is_empty() {
+                if pipe.variables.names().is_empty() {
                     self.at = Some(Location::Node(node));
                     self.print(&item.value)?;
                 }
             }
             Node::Break => return Ok(Flow::Break),
             Node::Continue => return Ok(Flow::Continue),
-            Node::If(branch) => return self.branch(dot, branch, false),
-            Node::With(branch) => return self.branch(dot, branch, true),
-            Node::Range(branch) => return self.range(dot, branch),
-            Node::Template { name, pipe, .. } => self.template(dot, node, name, pipe.as_deref())?,
+            Node::If(at) => return self.branch(dot, *at, false),
+            Node::With(at) => return self.branch(dot, *at, true),
+            Node::Range(at) => return self.range(dot, *at),
+            Node::Template { name, pipe, .. } => {
+                self.template(dot, node, self.tree.template(*name), pipe.as_ref())?;
+            }
         }
         Ok(Flow::Next)
     }
@@ -165,13 +166,14 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
     }
 
     /// Executes `if` and `with`, of which only the latter moves the dot.
-    fn branch(&mut self, dot: &Item, branch: &'t Branch, moves: bool) -> Result<Flow, ExecError> {
+    fn branch(&mut self, dot: &Item, at: u32, moves: bool) -> Result<Flow, ExecError> {
+        let Some(branch) = self.tree.branch(at) else { return Ok(Flow::Next) };
         self.context.check_stack().map_err(|error| self.call_error(error))?;
         let scope = self.variables.len();
         let item = self.pipeline(dot, &branch.pipe)?;
         let flow = if item.value.truth() {
-            self.list(if moves { &item } else { dot }, &branch.then)?
-        } else if let Some(otherwise) = &branch.otherwise {
+            self.list(if moves { &item } else { dot }, branch.then)?
+        } else if let Some(otherwise) = branch.otherwise {
             self.list(dot, otherwise)?
         } else {
             Flow::Next
@@ -198,35 +200,24 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
         Exec::run(self.context, &template, &data, self.out, caller)
     }
 
-    fn assign(&mut self, name: &Arc<str>, item: Item) -> Result<(), ExecError> {
-        let found = self.variables.iter_mut().rev().find(|(variable, _)| same_name(variable, name));
+    fn assign(&mut self, name: Variable, item: Item) -> Result<(), ExecError> {
+        let found = self.variables.iter_mut().rev().find(|(variable, _)| *variable == name);
         match found {
             Some((_, variable)) => {
                 *variable = item;
                 Ok(())
             }
-            None => Err(self.error(&format!("undefined variable: {name}"))),
+            None => Err(self.error(&format!("undefined variable: {}", self.tree.variable(name)))),
         }
     }
 
-    fn variable(&self, name: &Arc<str>) -> Result<&Item, ExecError> {
-        let found = self.variables.iter().rev().find(|(variable, _)| same_name(variable, name));
+    fn variable(&self, name: Variable) -> Result<&Item, ExecError> {
+        let found = self.variables.iter().rev().find(|(variable, _)| *variable == name);
         match found {
             Some((_, item)) => Ok(item),
-            None => Err(self.error(&format!("undefined variable: {name}"))),
+            None => Err(self.error(&format!("undefined variable: {}", self.tree.variable(name)))),
         }
     }
-}
-
-fn same_name(a: &Arc<str>, b: &Arc<str>) -> bool {
-    Arc::ptr_eq(a, b) || a == b
-}
-
-fn dollar() -> Arc<str> {
-    thread_local! {
-        static DOLLAR: Arc<str> = Arc::from("$");
-    }
-    DOLLAR.with(Arc::clone)
 }
 
 /// Returns `message` with the place that it happened at.
@@ -234,13 +225,14 @@ fn tell(template: &Template, at: Option<Location<'_>>, message: &str) -> String 
     let Some(at) = at else {
         return format!("template: {}: {message}", template.name);
     };
-    let before = template.source.text.get(..at.pos()).unwrap_or_default();
+    let source = &template.tree.source;
+    let before = source.text.get(..at.pos(&template.tree)).unwrap_or_default();
     let line = before.split(|byte| *byte == b'\n').count();
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
     let name = quote(template.name.as_bytes());
     format!(
         "template: {}:{line}:{column}: executing {name} at <{}>: {message}",
-        template.source.name,
-        at.text(&template.source)
+        source.name,
+        at.text(&template.tree)
     )
 }

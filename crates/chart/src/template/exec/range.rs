@@ -8,12 +8,13 @@ use super::{Exec, Flow, Item};
 use crate::value::{IntType, UintType, Value};
 
 impl<'t> Exec<'t, '_, '_> {
-    pub(super) fn range(&mut self, dot: &Item, branch: &'t Branch) -> Result<Flow, ExecError> {
+    pub(super) fn range(&mut self, dot: &Item, at: u32) -> Result<Flow, ExecError> {
+        let Some(branch) = self.tree.branch(at) else { return Ok(Flow::Next) };
         self.context.check_stack().map_err(|error| self.call_error(error))?;
         let scope = self.variables.len();
         let item = self.pipeline(dot, &branch.pipe)?;
         let some = self.iterate(&item.value.underlying(), branch)?;
-        let flow = match (&branch.otherwise, some) {
+        let flow = match (branch.otherwise, some) {
             (Some(otherwise), false) => self.list(dot, otherwise)?,
             (Some(_) | None, _) => Flow::Next,
         };
@@ -82,7 +83,7 @@ impl<'t> Exec<'t, '_, '_> {
         branch: &'t Branch,
         number: impl Fn(i64) -> Value,
     ) -> Result<bool, ExecError> {
-        if branch.pipe.variables.len() > 1 {
+        if branch.pipe.variables.names().len() > 1 {
             return Err(self.error(&format!("can't use {count} to iterate over more than one variable")));
         }
         for n in 0..count {
@@ -97,12 +98,12 @@ impl<'t> Exec<'t, '_, '_> {
     fn once(&mut self, branch: &'t Branch, index: Item, element: &Item) -> Result<Flow, ExecError> {
         self.context.step().map_err(|error| self.call_error(error))?;
         let mark = self.variables.len();
-        match (&*branch.pipe.variables, branch.pipe.assign) {
+        match (branch.pipe.variables.names(), branch.pipe.assign) {
             ([], _) => {}
-            ([only], true) => self.assign(only, element.clone())?,
+            ([only], true) => self.assign(*only, element.clone())?,
             ([first, second, ..], true) => {
-                self.assign(first, index)?;
-                self.assign(second, element.clone())?;
+                self.assign(*first, index)?;
+                self.assign(*second, element.clone())?;
             }
             (declared, false) => {
                 let mut last = self.variables.iter_mut().rev();
@@ -116,7 +117,7 @@ impl<'t> Exec<'t, '_, '_> {
                 }
             }
         }
-        let flow = self.list(element, &branch.then)?;
+        let flow = self.list(element, branch.then)?;
         self.variables.truncate(mark);
         Ok(flow)
     }
