@@ -414,9 +414,9 @@ fn base64(bytes: &[u8], begins: Option<&[usize]>, layers: usize, take: &mut dyn 
     let mut at = 0;
     while at < bytes.len() {
         let rest = bytes.get(at..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| sextet(**byte).is_some()).count();
+        let length = leading_base64(rest).len();
         let behind = rest.get(length..).unwrap_or_default();
-        let padding = behind.iter().take(2).take_while(|byte| **byte == b'=').count();
+        let padding = padding(behind);
         for skipped in 0..4.min(length.saturating_sub(SHORTEST_BASE64 - 1)) {
             let word = rest.get(skipped..length).unwrap_or_default();
             let tail = behind.get(padding..).unwrap_or_default();
@@ -455,6 +455,17 @@ fn is_text(bytes: &[u8]) -> bool {
         && bytes.iter().filter(|byte| !is_printed(byte)).nth(most).is_none()
 }
 
+/// Returns the word of base64 that a text begins with, without padding.
+pub(super) fn leading_base64(text: &[u8]) -> &[u8] {
+    let length = text.iter().take_while(|byte| sextet(**byte).is_some()).count();
+    text.get(..length).unwrap_or_default()
+}
+
+/// Returns how long the padding is that a text begins with.
+pub(super) fn padding(text: &[u8]) -> usize {
+    text.iter().take(2).take_while(|byte| **byte == b'=').count()
+}
+
 /// Returns what a byte stands for in base64, of files or of URLs.
 fn sextet(byte: u8) -> Option<u32> {
     Some(u32::from(match byte {
@@ -468,7 +479,7 @@ fn sextet(byte: u8) -> Option<u32> {
 }
 
 /// Returns the bytes of all whole groups, and of what is left of the last one.
-fn groups(word: &[u8]) -> Vec<u8> {
+pub(super) fn groups(word: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len() / 4 * 3 + 2);
     for group in word.chunks(4) {
         let bits = group.iter().filter_map(|byte| sextet(*byte)).fold(0, |bits, six| (bits << 6) | six);

@@ -3,25 +3,20 @@
 mod decoding;
 mod earlier;
 mod unquotable;
+mod words;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use decoding::Decoded;
 pub use unquotable::Unquotable;
 
 /// Shorter texts are not masked: they are words like `true` and `prod` that tell nothing and occur everywhere.
 const SHORTEST: usize = 6;
-
-/// Shorter ones are not masked where they stand alone either: each `1` and `80` would be.
-const SHORTEST_WORD: usize = 4;
-
-/// Numbers are not longer, as they are or as Go writes them.
-const LONGEST_WORD: usize = 32;
 
 /// What programs take for the end of a line.
 const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
@@ -66,7 +61,7 @@ impl<'v> Secrets<'v> {
         let (mut texts, mut words) = (Vec::new(), Vec::new());
         for value in values {
             collect(value, &mut texts);
-            collect_words(value, &mut words);
+            Self::collect_words(value, &mut words);
         }
         Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), words)
     }
@@ -158,6 +153,7 @@ impl<'v> Secrets<'v> {
         if self.filter.is_empty() {
             return;
         }
+        self.find_encoded_words(decoded, found);
         let bytes = decoded.bytes();
         let cuts = cuts(decoded, is_cut);
         for (at, first) in bytes.windows(4).enumerate() {
@@ -165,7 +161,7 @@ impl<'v> Secrets<'v> {
                 continue;
             }
             let rest = bytes.get(at..).unwrap_or_default();
-            let (whole, part) = self.lengths(rest);
+            let (whole, part) = longest(&self.texts, rest, SHORTEST, |_| true);
             // The last cut that leaves nothing but the beginning of a text.
             let cut = cuts.get(..cuts.partition_point(|cut| *cut <= at + part)).and_then(<[usize]>::last);
             let part = cut.and_then(|cut| cut.checked_sub(at)).filter(|length| *length >= SHORTEST);
@@ -179,22 +175,6 @@ impl<'v> Secrets<'v> {
                 found.extend(length.map(|length| decoded.source(at..at + length)));
             }
         }
-    }
-
-    /// Returns how long the longest of the words is that stands alone at this place.
-    fn word_at(&self, bytes: &[u8], at: usize) -> Option<usize> {
-        let is_of_word = |place: Option<usize>| {
-            place.and_then(|place| bytes.get(place)).is_some_and(u8::is_ascii_alphanumeric)
-        };
-        if self.words.is_empty() || is_of_word(at.checked_sub(1)) {
-            return None;
-        }
-        let is_word = |length: &usize| {
-            let end = at + length;
-            let word = bytes.get(at..end).filter(|_| !is_of_word(Some(end)));
-            word.is_some_and(|word| self.words.binary_search_by(|known| known.as_bytes().cmp(word)).is_ok())
-        };
-        (SHORTEST_WORD..=LONGEST_WORD).rev().find(is_word)
     }
 
     /// Returns the length of the longest end of one of the texts that `text` begins with.
@@ -212,42 +192,14 @@ impl<'v> Secrets<'v> {
         place(text).is_some_and(|(word, bit)| self.filter.get(word).is_some_and(|word| word & bit != 0))
     }
 
-    /// Returns how long the longest of the texts is that `text` begins with, and how long the longest beginning of one.
-    fn lengths(&self, text: &[u8]) -> (Option<usize>, usize) {
-        let behind = self.texts.partition_point(|secret| secret.as_bytes() <= text);
-        let part = |place: Option<usize>| {
-            let neighbour = place.and_then(|place| self.texts.get(place));
-            neighbour.map_or(0, |secret| common(secret.as_bytes(), text))
-        };
-        let before = part(behind.checked_sub(1));
-        let mut probe = text.get(..before).unwrap_or_default();
-        let whole = loop {
-            if probe.len() < SHORTEST {
-                break None;
-            }
-            // What `probe` begins with is sorted before it, and all between the two begins with that, too.
-            let behind = self.texts.partition_point(|secret| secret.as_bytes() <= probe);
-            let Some(secret) = behind.checked_sub(1).and_then(|place| self.texts.get(place)) else {
-                break None;
-            };
-            if probe.starts_with(secret.as_bytes()) {
-                break Some(secret.len());
-            }
-            probe = probe.get(..common(secret.as_bytes(), probe)).unwrap_or_default();
-        };
-        (whole, before.max(part(Some(behind))))
-    }
-
     /// Masks each string in a value, each number, and each key.
     pub fn hide_in_value(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
-                let is_secret = |secrets: &Self| {
-                    let is_word = |word: String| secrets.words.binary_search(&Cow::Owned(word)).is_ok();
-                    !secrets.words.is_empty() && number_words(number).any(is_word)
-                };
-                if is_secret(self) || self.others.as_deref().is_some_and(is_secret) {
+                if self.is_number(number)
+                    || self.others.as_deref().is_some_and(|others| others.is_number(number))
+                {
                     *value = MASK.into();
                 }
             }
@@ -281,6 +233,42 @@ fn place(text: &[u8]) -> Option<(usize, u64)> {
     let first = u32::from_le_bytes([*a, *b, *c, *d]);
     let bit = (first.wrapping_mul(0x9E37_79B1) >> 17) as usize;
     Some((bit / 64, 1 << (bit % 64)))
+}
+
+/// Returns how long the longest of some sorted texts is that `text` begins with, if it is not shorter than `shortest` and may end there, and
+/// how long the longest beginning of one is.
+fn longest(
+    texts: &[Cow<'_, str>],
+    text: &[u8],
+    shortest: usize,
+    may_end: impl Fn(usize) -> bool,
+) -> (Option<usize>, usize) {
+    let behind = texts.partition_point(|known| known.as_bytes() <= text);
+    let part = |place: Option<usize>| {
+        let neighbour = place.and_then(|place| texts.get(place));
+        neighbour.map_or(0, |known| common(known.as_bytes(), text))
+    };
+    let before = part(behind.checked_sub(1));
+    let mut probe = text.get(..before).unwrap_or_default();
+    let whole = loop {
+        if probe.len() < shortest {
+            break None;
+        }
+        // What `probe` begins with is sorted before it, and all between the two begins with that, too.
+        let behind = texts.partition_point(|known| known.as_bytes() <= probe);
+        let Some(known) = behind.checked_sub(1).and_then(|place| texts.get(place)) else {
+            break None;
+        };
+        let mut same = common(known.as_bytes(), probe);
+        if same == known.len() {
+            if may_end(same) {
+                break Some(same);
+            }
+            same = same.saturating_sub(1);
+        }
+        probe = probe.get(..same).unwrap_or_default();
+    };
+    (whole, before.max(part(Some(behind))))
 }
 
 /// Returns how many bytes two texts have in common from their beginning on.
@@ -320,34 +308,6 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
         Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
         Value::Object(map) => map.values().for_each(|item| collect(item, texts)),
     }
-}
-
-/// Collects what tells something only where it stands alone: numbers, and short strings with a digit.
-fn collect_words<'v>(value: &'v Value, words: &mut Vec<Cow<'v, str>>) {
-    match value {
-        Value::Null | Value::Bool(_) => {}
-        Value::Number(number) => words.extend(number_words(number).map(Cow::Owned)),
-        Value::String(text) => {
-            let is_short = text.len() >= SHORTEST_WORD && text.chars().nth(SHORTEST - 1).is_none();
-            let has_digit = || text.bytes().any(|byte| byte.is_ascii_digit());
-            words.extend((is_short && has_digit()).then_some(Cow::Borrowed(text.as_str())));
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_words(item, words)),
-        Value::Object(map) => map.values().for_each(|item| collect_words(item, words)),
-    }
-}
-
-/// Returns how a number is written, without its sign, if it has enough digits: as in JSON, and as charts print it.
-fn number_words(number: &Number) -> impl Iterator<Item = String> + use<> {
-    let plain = number.to_string();
-    let of_charts = number.as_f64().map(|float| golang::strconv::format_float(float, 'g', None));
-    let words = std::iter::once(plain).chain(of_charts);
-    let words = words.map(|word| word.trim_start_matches('-').to_owned());
-    let has_digits = |word: &String| {
-        let digits = word.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
-        digits >= SHORTEST_WORD && word.len() <= LONGEST_WORD
-    };
-    words.filter(has_digits)
 }
 
 fn collect_named<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
