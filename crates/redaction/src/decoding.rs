@@ -95,7 +95,10 @@ impl<'t> Decoded<'t> {
             // Four characters hold three bytes, so that neighbours are in the same ones.
             Some(base64) => {
                 let begin = base64.start + range.start / 3 * 4;
-                begin..(base64.start + range.end.div_ceil(3) * 4).min(base64.end)
+                let end = base64.start + range.end.div_ceil(3) * 4;
+                // Of a text that was cut, a character may be left that holds a part of the next byte.
+                let is_last = range.end >= self.bytes.len();
+                begin..if is_last { base64.end } else { end.min(base64.end) }
             }
             None => range,
         };

@@ -162,30 +162,22 @@ impl<'v> Secrets<'v> {
             }
             let rest = bytes.get(at..).unwrap_or_default();
             let (whole, part) = longest(&self.texts, rest, SHORTEST, |_| true);
+            let (word, part_of_word) = self.word_at(bytes, at);
+            let part = part.max(part_of_word);
             // The last cut that leaves nothing but the beginning of a text.
             let cut = cuts.get(..cuts.partition_point(|cut| *cut <= at + part)).and_then(<[usize]>::last);
             let part = cut.and_then(|cut| cut.checked_sub(at)).filter(|length| *length >= SHORTEST);
-            if let Some(length) = whole.max(part).max(self.word_at(bytes, at)) {
+            if let Some(length) = whole.max(part).max(word) {
                 found.push(decoded.source(at..at + length));
             }
         }
         if !decoded.is_base64() {
             for at in decoding::begins_cut(bytes) {
-                let length = self.rest_at(bytes.get(at..).unwrap_or_default());
+                let rest = bytes.get(at..).unwrap_or_default();
+                let length = ends(&self.texts, rest).map(<[u8]>::len).max().max(self.rest_of_word(rest));
                 found.extend(length.map(|length| decoded.source(at..at + length)));
             }
         }
-    }
-
-    /// Returns the length of the longest end of one of the texts that `text` begins with.
-    fn rest_at(&self, text: &[u8]) -> Option<usize> {
-        let first = text.get(..SHORTEST)?;
-        let ends = self.texts.iter().flat_map(|secret| {
-            let secret = secret.as_bytes();
-            let places = secret.windows(SHORTEST).enumerate().filter(|(_, window)| *window == first);
-            places.filter_map(|(place, _)| secret.get(place..))
-        });
-        ends.filter(|end| text.starts_with(end)).map(<[u8]>::len).max()
     }
 
     fn may_begin(&self, text: &[u8]) -> bool {
@@ -269,6 +261,17 @@ fn longest(
         probe = probe.get(..same).unwrap_or_default();
     };
     (whole, before.max(part(Some(behind))))
+}
+
+/// Returns the ends of some texts that `text` begins with, where they are long enough.
+fn ends<'s>(texts: &'s [Cow<'_, str>], text: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
+    let first = text.get(..SHORTEST);
+    let ends = texts.iter().flat_map(move |known| {
+        let known = known.as_bytes();
+        let places = known.windows(SHORTEST).enumerate().filter(move |(_, window)| Some(*window) == first);
+        places.filter_map(|(place, _)| known.get(place..))
+    });
+    ends.filter(move |end| text.starts_with(end))
 }
 
 /// Returns how many bytes two texts have in common from their beginning on.

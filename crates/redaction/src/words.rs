@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Number, Value};
 
 use super::decoding::{self, Decoded};
-use super::{SHORTEST, Secrets, longest};
+use super::{SHORTEST, Secrets, ends, longest};
 
 /// Shorter ones are not masked where they stand alone either: each `1` and `80` would be.
 const SHORTEST_WORD: usize = 4;
@@ -33,13 +33,20 @@ impl<'v> Secrets<'v> {
         }
     }
 
-    /// Returns how long the longest of the words is that stands alone at this place.
-    pub(super) fn word_at(&self, bytes: &[u8], at: usize) -> Option<usize> {
+    /// Returns how long the longest of the words is that stands alone at this place, and how long the longest beginning of
+    /// one that does, if it goes on.
+    pub(super) fn word_at(&self, bytes: &[u8], at: usize) -> (Option<usize>, usize) {
         if self.words.is_empty() || is_of_word(bytes, at.checked_sub(1)) {
-            return None;
+            return (None, 0);
         }
         let ends_alone = |length: usize| !is_of_word(bytes, at.checked_add(length));
-        longest(&self.words, bytes.get(at..).unwrap_or_default(), SHORTEST_WORD, ends_alone).0
+        longest(&self.words, bytes.get(at..).unwrap_or_default(), SHORTEST_WORD, ends_alone)
+    }
+
+    /// Returns the length of the longest end of one of the words that `text` begins with, and that stands alone.
+    pub(super) fn rest_of_word(&self, text: &[u8]) -> Option<usize> {
+        let ends = ends(&self.words, text);
+        ends.map(<[u8]>::len).filter(|length| !is_of_word(text, Some(*length))).max()
     }
 
     /// Adds where in the source tokens of base64 are that say one of the words and nothing else, but for white space.
@@ -145,5 +152,25 @@ mod tests {
         let other = STANDARD.encode("a1b3");
         assert_eq!(secrets.hide(&other), other);
         assert_eq!(Secrets::of(&[&values]).hide("YTFiMg=="), "YTFiMg==", "only the Secret has words");
+    }
+
+    #[test]
+    fn slip_03_what_a_cut_left_of_a_number_is_masked() {
+        let values = json!({"num": 918_273_645, "factor": 3_141.592_653, "short": 4711});
+        let secrets = Secrets::all_of(&[&values]);
+        for (text, shown) in [
+            ("token=9182736... 918273…", "token=******... ******…"),
+            ("-3141.592... 9.182736...", "-******... ******..."),
+            ("num OTE4MjczN...", "num ******..."),
+            // Too short, not alone, not cut, and other ones.
+            ("91827... 4711... x9182736...", "91827... ******... x9182736..."),
+            ("9182736 9182737...", "9182736 9182737..."),
+        ] {
+            assert_eq!(secrets.hide(text), shown, "{text}");
+        }
+        assert_eq!(secrets.hide_cut("is 9182736"), "is ******");
+        assert_eq!(secrets.hide_cut("is x9182736"), "is x9182736");
+        assert_eq!(secrets.hide("… 9 bytes left out …\n8273645, x"), "… 9 bytes left out …\n******, x");
+        assert_eq!(secrets.hide("… 9 bytes left out …\n8273645x"), "… 9 bytes left out …\n8273645x");
     }
 }
