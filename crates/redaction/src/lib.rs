@@ -34,6 +34,7 @@ const FILTER_BITS: usize = 1 << 15;
 ///
 /// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust, Python or a shell, escaped
 /// for HTML, a URL, a form or a table, shown as `cat -v` does, three of these one in the other, and all that in base64.
+/// Those that are known to be secret are found in upper and lower case, too: a name in Kubernetes has no capital letters.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets<'v> {
     /// Sorted, each once.
@@ -42,6 +43,8 @@ pub struct Secrets<'v> {
     words: Vec<Cow<'v, str>>,
     /// A bit for the first bytes of each text and word.
     filter: Vec<u64>,
+    /// Whether upper and lower case of ASCII letters is one. Then texts and words are in lower case.
+    ignores_case: bool,
     /// Others that are masked with them.
     others: Option<Arc<Secrets<'static>>>,
 }
@@ -53,7 +56,7 @@ impl<'v> Secrets<'v> {
         for value in values {
             collect(value, &mut texts);
         }
-        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), Vec::new())
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), Vec::new(), false)
     }
 
     /// Returns all values in `values` that can be recognised: shorter strings with a digit, and numbers, too.
@@ -63,7 +66,7 @@ impl<'v> Secrets<'v> {
             collect(value, &mut texts);
             Self::collect_words(value, &mut words);
         }
-        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), words)
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), words, true)
     }
 
     /// Returns these secrets with others, which are masked in the same pass.
@@ -78,11 +81,14 @@ impl<'v> Secrets<'v> {
         for value in values {
             collect_named(value, &mut texts);
         }
-        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), Vec::new())
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect(), Vec::new(), true)
     }
 
-    fn from_texts(mut texts: Vec<Cow<'v, str>>, mut words: Vec<Cow<'v, str>>) -> Self {
+    fn from_texts(mut texts: Vec<Cow<'v, str>>, mut words: Vec<Cow<'v, str>>, ignores_case: bool) -> Self {
         for all in [&mut texts, &mut words] {
+            if ignores_case {
+                all.iter_mut().for_each(fold);
+            }
             all.sort_unstable();
             all.dedup();
         }
@@ -93,7 +99,7 @@ impl<'v> Secrets<'v> {
                 *bits |= bit;
             }
         }
-        Self { texts, words, filter, others: None }
+        Self { texts, words, filter, ignores_case, others: None }
     }
 
     fn is_empty(&self) -> bool {
@@ -105,8 +111,9 @@ impl<'v> Secrets<'v> {
         let owned = |texts: Vec<Cow<'v, str>>| {
             texts.into_iter().map(|secret| Cow::Owned(secret.into_owned())).collect()
         };
-        let (texts, words) = (owned(self.texts), owned(self.words));
-        Secrets { texts, words, filter: self.filter, others: self.others }
+        let Self { texts, words, filter, ignores_case, others } = self;
+        let (texts, words) = (owned(texts), owned(words));
+        Secrets { texts, words, filter, ignores_case, others }
     }
 
     /// Returns `text` with each of the texts masked.
@@ -154,7 +161,7 @@ impl<'v> Secrets<'v> {
             return;
         }
         self.find_encoded_words(decoded, found);
-        let bytes = decoded.bytes();
+        let bytes = self.folded(decoded.bytes());
         let cuts = cuts(decoded, is_cut);
         for (at, first) in bytes.windows(4).enumerate() {
             if !self.may_begin(first) {
@@ -162,7 +169,7 @@ impl<'v> Secrets<'v> {
             }
             let rest = bytes.get(at..).unwrap_or_default();
             let (whole, part) = longest(&self.texts, rest, SHORTEST, |_| true);
-            let (word, part_of_word) = self.word_at(bytes, at);
+            let (word, part_of_word) = self.word_at(&bytes, at);
             let part = part.max(part_of_word);
             // The last cut that leaves nothing but the beginning of a text.
             let cut = cuts.get(..cuts.partition_point(|cut| *cut <= at + part)).and_then(<[usize]>::last);
@@ -172,11 +179,20 @@ impl<'v> Secrets<'v> {
             }
         }
         if !decoded.is_base64() {
-            for at in decoding::begins_cut(bytes) {
+            for at in decoding::begins_cut(decoded.bytes()) {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let length = ends(&self.texts, rest).map(<[u8]>::len).max().max(self.rest_of_word(rest));
                 found.extend(length.map(|length| decoded.source(at..at + length)));
             }
+        }
+    }
+
+    /// Returns what is compared with the texts and words.
+    fn folded<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        if self.ignores_case && bytes.iter().any(u8::is_ascii_uppercase) {
+            bytes.to_ascii_lowercase().into()
+        } else {
+            bytes.into()
         }
     }
 
@@ -261,6 +277,13 @@ fn longest(
         probe = probe.get(..same).unwrap_or_default();
     };
     (whole, before.max(part(Some(behind))))
+}
+
+/// Has a text in lower case.
+fn fold(text: &mut Cow<'_, str>) {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_mut().make_ascii_lowercase();
+    }
 }
 
 /// Returns the ends of some texts that `text` begins with, where they are long enough.
@@ -688,6 +711,28 @@ mod tests {
         secrets.hide_in_value(&mut shown);
         assert_eq!(shown, json!({"a": [MASK, 80, MASK], "b": true, "c": "code ******"}));
         assert_eq!(Secrets::of(&[&values]).hide("918273645 4711 ab12"), "918273645 4711 ab12");
+    }
+
+    #[test]
+    fn slip_03_what_the_secret_says_is_found_in_upper_and_lower_case() {
+        let values = json!({"pw": "Hunter-Zwei-Ü2", "pin": "A1b2", "factor": 918_273_645});
+        let secrets = Secrets::all_of(&[&values]);
+        for (text, shown) in [
+            ("namespaces \"hunter-zwei-Ü2\" not found", "namespaces \"******\" not found"),
+            ("HUNTER-ZWEI-Ü2 hUnTeR-zWeI-Ü2", "****** ******"),
+            ("hunter-zwei-\\u00dc2 a1b2 A1B2 xa1b2", "****** ****** ****** xa1b2"),
+            ("hunter-zw... HUNTER-...", "******... ******..."),
+            ("is aHVudGVyLXp3ZWktw5wy or YTFiMg== 9.18273645E+08", "is ****** or ****** ******"),
+            ("… 9 bytes left out …\nER-ZWEI-Ü2 x", "… 9 bytes left out …\n****** x"),
+        ] {
+            assert_eq!(secrets.hide(text), shown, "{text}");
+        }
+        assert_eq!(secrets.hide_cut("is hunter-z"), "is ******");
+        assert_eq!(secrets.clone().into_owned().hide("hunter-zwei-Ü2"), "******");
+        let named = json!({"adminPassword": "Hunter-Zwei-Ü2"});
+        assert_eq!(Secrets::named(&[&named]).hide("hunter-zwei-Ü2"), "******");
+        // Of other values most are words, which texts about them may need.
+        assert_eq!(Secrets::of(&[&json!(["Always"])]).hide("always Always"), "always ******");
     }
 
     #[test]

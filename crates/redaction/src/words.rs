@@ -90,6 +90,7 @@ impl<'v> Secrets<'v> {
     }
 
     fn is_word(&self, text: &[u8]) -> bool {
+        let text = &*self.folded(text);
         self.may_begin(text) && self.words.binary_search_by(|known| known.as_bytes().cmp(text)).is_ok()
     }
 
