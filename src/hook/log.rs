@@ -6,7 +6,6 @@ use std::sync::Arc;
 use engine::hook::log::{Entry, Level, LineLog};
 use engine::view::Secrets;
 use engine::{Hook, HookId, RunLabels, Scope, ValuesInput};
-use serde_json::Value;
 
 use crate::process::Stream;
 use crate::telemetry::log::MERGED;
@@ -152,8 +151,7 @@ impl Sink {
 
 fn secrets(values: &ValuesInput, shows_values: bool) -> Secrets<'static> {
     let sections = values.sections().filter(|_| !shows_values);
-    let read: Vec<&Value> = sections.map(AsRef::as_ref).collect();
-    Secrets::of(&read).into_owned().with(Arc::clone(&values.secret))
+    Secrets::default().with(Secrets::shared(sections)).with(Arc::clone(&values.secret))
 }
 
 impl Drop for Sink {

@@ -46,18 +46,21 @@ impl Mask {
         let Some(own) = module.and_then(|module| self.modules.get(module)) else {
             return self.text(&failure.to_string());
         };
-        let values: Vec<&Value> = self.global.iter().chain(own).map(AsRef::as_ref).collect();
-        ends(&Secrets::of(&values).with(Arc::clone(&self.secret)).hide(&failure.to_string()))
+        ends(&self.with_secret(Secrets::shared(self.global.iter().chain(own))).hide(&failure.to_string()))
     }
 
     /// Returns a text without the values of any module.
     pub(super) fn text(&self, text: &str) -> String {
         let all = self.all.get_or_init(|| {
             let sections = self.global.iter().chain(self.modules.values().flatten());
-            let all = Secrets::of(&sections.map(AsRef::as_ref).collect::<Vec<&Value>>()).into_owned();
-            all.with(Arc::clone(&self.secret))
+            self.with_secret(Secrets::shared(sections))
         });
         ends(&all.hide(text))
+    }
+
+    /// Returns the texts of some sections and those of the Secret over the ConfigMap.
+    fn with_secret(&self, seen: Arc<Secrets<'static>>) -> Secrets<'static> {
+        Secrets::default().with(seen).with(Arc::clone(&self.secret))
     }
 }
 
@@ -79,4 +82,31 @@ fn has_failure(view: &View) -> bool {
         || tasks().any(|task| task.last_failure.is_some() || task.waits_for.is_some())
         || view.watches.iter().any(|watch| watch.failure.is_some())
         || view.journal.iter().any(|end| end.failure.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::FailureKind;
+
+    use super::*;
+
+    #[test]
+    fn slip_02_a_page_collects_none_of_the_texts_that_were_collected_for_these_values() {
+        let values: Vec<String> = (0..1_000).map(|n| format!("hunter-{n}")).collect();
+        let values: Arc<Value> = Arc::new(values.into());
+        let web = ModuleName::from("web");
+        let mask = || Mask {
+            modules: [(web.clone(), [Arc::clone(&values), Arc::default()])].into(),
+            ..Mask::default()
+        };
+        let texts = Secrets::shared([&values]);
+        let others = Arc::strong_count(&texts);
+        let failure = Failure::new(FailureKind::HookExit, "no hunter-77");
+        let pages = [mask(), mask(), mask()];
+        for (page, number) in pages.iter().zip(1..) {
+            assert_eq!(page.show(&failure, Some(&web)), "no ******");
+            assert_eq!(page.text("hunter-78 and hunter-79"), "****** and ******");
+            assert_eq!(Arc::strong_count(&texts), others + number, "each page has these very texts");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod decoding;
 mod earlier;
+mod shared;
 mod unquotable;
 mod words;
 
@@ -46,7 +47,7 @@ pub struct Secrets<'v> {
     /// Whether upper and lower case of ASCII letters is one. Then texts and words are in lower case.
     ignores_case: bool,
     /// Others that are masked with them.
-    others: Option<Arc<Secrets<'static>>>,
+    others: Vec<Arc<Secrets<'static>>>,
 }
 
 impl<'v> Secrets<'v> {
@@ -72,7 +73,8 @@ impl<'v> Secrets<'v> {
     /// Returns these secrets with others, which are masked in the same pass.
     #[must_use]
     pub fn with(self, others: Arc<Secrets<'static>>) -> Self {
-        Self { others: Some(others).filter(|others| !others.is_empty()), ..self }
+        let others = self.others.into_iter().chain([others].into_iter().filter(|others| !others.is_empty()));
+        Self { others: others.collect(), ..self }
     }
 
     /// Returns only those below a key whose name tells of a secret, such as `adminPassword` or `token`.
@@ -99,11 +101,11 @@ impl<'v> Secrets<'v> {
                 *bits |= bit;
             }
         }
-        Self { texts, words, filter, ignores_case, others: None }
+        Self { texts, words, filter, ignores_case, others: Vec::new() }
     }
 
     fn is_empty(&self) -> bool {
-        self.filter.is_empty() && self.others.is_none()
+        self.filter.is_empty() && self.others.is_empty()
     }
 
     /// Returns the same texts, which depend on no section any more.
@@ -154,7 +156,7 @@ impl<'v> Secrets<'v> {
 
     /// Adds where in the source of `decoded` the texts are, and those of the others.
     fn find(&self, decoded: &Decoded<'_>, is_cut: bool, found: &mut Vec<Range<usize>>) {
-        if let Some(others) = &self.others {
+        for others in &self.others {
             others.find(decoded, is_cut, found);
         }
         if self.filter.is_empty() {
@@ -205,9 +207,7 @@ impl<'v> Secrets<'v> {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
-                if self.is_number(number)
-                    || self.others.as_deref().is_some_and(|others| others.is_number(number))
-                {
+                if self.has_number(number) {
                     *value = MASK.into();
                 }
             }

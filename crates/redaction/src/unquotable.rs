@@ -25,8 +25,7 @@ impl Unquotable {
         if texts.is_empty() {
             return Vec::new();
         }
-        let values: Vec<&Value> = self.values.iter().map(AsRef::as_ref).collect();
-        let secrets = Secrets::of(&values).with(Arc::clone(&self.always));
+        let secrets = Secrets::default().with(Secrets::shared(&self.values)).with(Arc::clone(&self.always));
         texts.iter().map(|text| secrets.hide(text).into_owned()).collect()
     }
 }

@@ -94,10 +94,11 @@ impl<'v> Secrets<'v> {
         self.may_begin(text) && self.words.binary_search_by(|known| known.as_bytes().cmp(text)).is_ok()
     }
 
-    /// Reports whether one of the words is this number.
-    pub(super) fn is_number(&self, number: &Number) -> bool {
+    /// Reports whether one of the words is this number, or one of those of the others.
+    pub(super) fn has_number(&self, number: &Number) -> bool {
         let is_word = |word: String| self.words.binary_search(&Cow::Owned(word)).is_ok();
         !self.words.is_empty() && number_words(number).any(is_word)
+            || self.others.iter().any(|others| others.has_number(number))
     }
 }
 

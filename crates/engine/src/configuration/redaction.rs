@@ -104,9 +104,7 @@ impl Configuration {
         if self.config.quote_values {
             return Secrets::default();
         }
-        let sections = self.sections_seen_by(module);
-        let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
-        Secrets::of(&values).into_owned().with(self.config_secrets())
+        self.with_secret(Secrets::shared(&self.sections_seen_by(module)))
     }
 
     /// Returns the same for texts that are made later. What the Secret over the ConfigMap says is not quoted, whatever may be.
@@ -128,8 +126,12 @@ impl Configuration {
         let seen = self.sections_seen_by(module);
         let is_old = |section: &&Arc<Value>| !seen.iter().any(|now| Arc::ptr_eq(now, section));
         let read = read.into_iter().flat_map(ValuesInput::sections).filter(is_old);
-        let values: Vec<&Value> = seen.iter().chain(read).map(AsRef::as_ref).collect();
-        masked(&Secrets::of(&values).with(self.config_secrets()), failure)
+        masked(&self.with_secret(Secrets::shared(seen.iter().chain(read))), failure)
+    }
+
+    /// Returns the texts of some sections and those of the Secret over the ConfigMap.
+    fn with_secret(&self, seen: Arc<Secrets<'static>>) -> Secrets<'static> {
+        Secrets::default().with(seen).with(self.config_secrets())
     }
 
     /// Returns a failure as notices may quote it.
@@ -139,9 +141,8 @@ impl Configuration {
 
     /// Returns a text without the values of a module and of the global section.
     pub(crate) fn without_values(&self, name: &ModuleName, text: &str) -> String {
-        let owned = self.sections_seen_by(Some(name));
-        let values: Vec<&Value> = owned.iter().map(AsRef::as_ref).collect();
-        ends(&Secrets::of(&values).with(self.config_secrets()).hide(text))
+        let seen = Secrets::shared(&self.sections_seen_by(Some(name)));
+        ends(&self.with_secret(seen).hide(text))
     }
 
     /// Returns the values that whoever works for `module` can quote: its own and the global ones; all of them for `None`.
