@@ -721,6 +721,9 @@ impl Engine {
 
     /// Makes a task wait for `reason`. If it `is_aside`, the others of its queue pass it.
     fn wait(&mut self, mut task: Task, reason: &Reason, is_aside: bool) {
+        if task.module_run().is_some_and(|run| self.modules.is_past_failure(&run.module)) {
+            task.head.forget_failures();
+        }
         if is_aside {
             // Nobody waits for it meanwhile.
             (task.head.begun_at, task.head.holds_since) = (None, task.head.failing_since);
@@ -793,8 +796,8 @@ impl Engine {
                 cx.notify(Notice::DiscoveryFailed { failure: failure.clone() });
             }
         } else if let TaskKind::ModuleRun(run) = &mut task.kind {
+            modules.run_failed(cx, configuration, run, &failure);
             run.stage = RunStage::Begin;
-            modules.run_failed(cx, configuration, &run.module, &failure);
             broker.run_failed(&run.module);
             if !task.head.queue.is_main() {
                 converge::member_ended(queues, &run.module, task.head.generation, Some(&failure));
@@ -829,7 +832,7 @@ impl Engine {
                 self.queues.give_up(&mut self.cx, &mut task, failure);
                 self.converges.task_failed(&mut self.cx, &task, &shown);
                 let Self { queues, configuration, modules, cx, .. } = self;
-                modules.run_failed(cx, configuration, &name, failure);
+                modules.run_failed(cx, configuration, &run, failure);
                 if resort == LastResort::Park {
                     modules.park_runs(cx, configuration, &run, (task.head.failures, failure), read);
                 }

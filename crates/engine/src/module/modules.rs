@@ -29,7 +29,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::name::{HookId, ModuleName, RunId, Scope};
 use crate::notice::Notice;
 use crate::queue::{End, Reason};
-use crate::task::{Question, ScriptAnswer, Task, TaskKind, Trigger};
+use crate::task::{ModuleRun, Question, ScriptAnswer, Task, TaskKind, Trigger};
 use crate::time::Time;
 
 /// What the reconcile bindings of a hook may do.
@@ -369,7 +369,8 @@ impl Modules {
         if module.phase != phase {
             module.since = cx.now;
         }
-        let change = module.phase.change_to(phase);
+        let before = if std::mem::take(&mut module.is_past_failure) { Phase::Failed } else { module.phase };
+        let change = before.change_to(phase);
         module.phase = phase;
         module.removal_waits = None;
         self.waits.phase_changed(name, phase);
@@ -564,12 +565,16 @@ impl Modules {
         &mut self,
         cx: &mut Context,
         configuration: &Configuration,
-        name: &ModuleName,
+        run: &ModuleRun,
         failure: &Failure,
     ) {
+        let name = &run.module;
         self.attempt_failed(name, failure);
-        if let Some(module) = self.states.get_mut(name).filter(|module| !module.first_run_done) {
-            module.started_hooks.clear();
+        if let Some(module) = self.states.get_mut(name) {
+            module.failed_at = run.step();
+            if !module.first_run_done {
+                module.started_hooks.clear();
+            }
         }
         self.step_failed(name);
         self.set_phase(
@@ -579,6 +584,27 @@ impl Modules {
             Phase::Failed,
             Some(configuration.shown(failure).message.clone()),
         );
+    }
+
+    /// Records that the run of a module waits. If it got further than the one that failed, what it waits for is told, and not
+    /// what failed: that is put right.
+    pub(super) fn run_waits(&mut self, cx: &mut Context, configuration: &Configuration, run: &ModuleRun) {
+        let Some(module) = self.states.get_mut(&run.module) else { return };
+        if module.last_error.is_none() || module.parked.is_some() || run.step() <= module.failed_at {
+            return;
+        }
+        module.last_error = None;
+        if module.phase == Phase::Failed {
+            self.set_phase(cx, configuration, &run.module, Phase::Starting, None);
+        }
+        if let Some(module) = self.states.get_mut(&run.module) {
+            module.is_past_failure = true;
+        }
+    }
+
+    /// Returns whether the run of a module waits behind what failed before.
+    pub(crate) fn is_past_failure(&self, name: &ModuleName) -> bool {
+        self.states.get(name).is_some_and(|module| module.is_past_failure)
     }
 
     /// Returns whether a run of a module waits for its Synchronizations.

@@ -25,7 +25,24 @@ impl Modules {
         head: &TaskHead,
         run: &mut ModuleRun,
     ) -> Next {
+        let mut reached = run.clone();
+        let next = self.step_of_run(lower, head, run, &mut reached);
+        if matches!(next, Next::Wait(_)) {
+            self.run_waits(lower.cx, lower.configuration, &reached);
+        }
+        next
+    }
+
+    /// Does the next step, and records in `reached` how far the run got, if it begins anew because it waits.
+    fn step_of_run(
+        &mut self,
+        lower: &mut Lower<'_>,
+        head: &TaskHead,
+        run: &mut ModuleRun,
+        reached: &mut ModuleRun,
+    ) -> Next {
         loop {
+            reached.stage.clone_from(&run.stage);
             let Some(module) = self.states.get(&run.module).filter(|module| module.can_run()) else {
                 return Next::Gone;
             };

@@ -73,8 +73,12 @@ pub(crate) struct ModuleState {
     pub(super) release_watched: bool,
     /// There is no Secret with credentials of its release: it was looked for.
     pub(super) has_no_credentials: bool,
-    /// Why its last run failed, until one succeeds.
+    /// Why its last run failed, until one succeeds or waits behind what failed.
     pub(super) last_error: Option<Arc<Failure>>,
+    /// How far that run had got.
+    pub(super) failed_at: (u8, usize),
+    /// Its run waits behind what failed before.
+    pub(super) is_past_failure: bool,
     /// Why its release is left alone, if it is.
     pub(super) parked: Option<Parked>,
     /// What others did to the objects of its release.
@@ -248,6 +252,8 @@ impl ModuleState {
             has_no_credentials: false,
             removal_waits: None,
             last_error: None,
+            failed_at: (0, 0),
+            is_past_failure: false,
             parked: None,
             drift: ReleaseDrift::default(),
             upgrades: VecDeque::new(),
@@ -390,6 +396,7 @@ impl ModuleState {
         self.schedules_on = false;
         self.crds_of = None;
         self.last_error = None;
+        self.is_past_failure = false;
         self.parked = None;
         self.upgrades.clear();
         self.drift.clear();

@@ -123,6 +123,11 @@ impl TaskHead {
             read: None,
         }
     }
+
+    /// Forgets how its attempts failed, after what they failed at went well.
+    pub(crate) fn forget_failures(&mut self) {
+        (self.failures, self.alike, self.failing_since, self.last_failure) = (0, 0, None, None);
+    }
 }
 
 impl TaskKind {

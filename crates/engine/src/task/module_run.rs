@@ -58,6 +58,20 @@ impl ModuleRun {
         Self { module, stage: RunStage::Begin, does_startup, is_reload: false, content: None }
     }
 
+    /// Returns how far it got: what comes later is more.
+    pub(crate) fn step(&self) -> (u8, usize) {
+        match self.stage {
+            RunStage::Begin => (0, 0),
+            RunStage::OnStartup => (1, 0),
+            RunStage::Synchronize => (2, 0),
+            RunStage::BeforeHelm(n) => (3, n),
+            RunStage::Upgrade => (4, 0),
+            RunStage::Credentials => (5, 0),
+            RunStage::Leave => (6, 0),
+            RunStage::AfterHelm { n, .. } => (7, n),
+        }
+    }
+
     /// Returns the run as one that runs another bundle, if it does.
     #[must_use]
     pub(crate) fn reloading(self, is_reload: bool) -> Self {

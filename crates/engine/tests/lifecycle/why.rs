@@ -1,6 +1,6 @@
 //! What is answered to "why", one test for each kind of answer.
 
-use engine::view::{Format, why};
+use engine::view::{Format, status, why};
 use engine::{Config, Event, Failure, FailureKind, View};
 use insta::assert_snapshot;
 
@@ -250,6 +250,34 @@ fn a_module_that_waits_for_a_kind() {
     What to do:
       - install the CustomResourceDefinition of Thing, or switch the module on that brings it (for its own hooks in `crds/` of its chart, not in `templates/`); the task goes on by itself
     ");
+}
+
+#[test]
+fn what_a_module_waits_for_is_told_and_not_what_failed_before_it_came_that_far() {
+    let files = files()
+        .module(10, "web")
+        .hook("hooks/a.sh", "{onStartup: 1, kubernetes: [{name: things, kind: Thing}]}");
+    let failure = Failure::new(FailureKind::HookExit, "exited with 7");
+    let mut world = World::new(&files)
+        .without_kind("Thing")
+        .hook("web/hooks/a.sh", Err(failure.clone()))
+        .hook("web/hooks/a.sh", Err(failure))
+        .lived(6_000);
+    let text = world.told(status::text);
+    assert!(text.contains("web   failed") && text.contains("exited with 7"), "{text}");
+    world.run_until(60_000);
+    let text = world.told(status::text);
+    assert!(text.contains("web   starting") && !text.contains("exited with 7"), "{text}");
+    assert!(text.contains("kind Thing, which does not exist"), "{text}");
+    let answer = why_module(&world, "web");
+    assert!(answer.contains("Module web is on, but waits: kind Thing does not exist yet."), "{answer}");
+    let task = world.view().queues[0].tasks[0].clone();
+    assert_eq!((task.failures, task.last_failure), (0, None));
+    world.kind_appears("Thing");
+    world.run();
+    let told: Vec<&str> = world.announcements.iter().map(|told| &*told.message).collect();
+    assert!(told.contains(&"module web runs again after it had failed"), "{told:?}");
+    assert!(world.told(status::text).contains("web   running"));
 }
 
 #[test]
