@@ -33,6 +33,7 @@ use super::keys::Keys;
 use super::secrets::Secrets;
 use super::store::{Download, Pin, Store};
 use super::tree;
+use super::turns::{MemoryTurn, Turns, blocking};
 use crate::remote::http::{Answer, Get, HttpClient, HttpError};
 use crate::remote::{FetchMetrics, FetchObservation};
 
@@ -57,8 +58,7 @@ pub(super) struct Fetcher {
     pub(super) secret_namespaces: Vec<String>,
     pub(super) cache: Cache,
     pub(super) metrics: FetchMetrics,
-    /// Parsing, unpacking and linting take memory, so they are done one at a time.
-    pub(super) turns: Arc<Semaphore>,
+    pub(super) turns: Turns,
     /// Commits of git repositories whose objects are held.
     pub(super) commits: Arc<Semaphore>,
 }
@@ -332,7 +332,8 @@ impl Fetcher {
             let text = spool.into_reader().map_err(|error| disk_failure(&error))?;
             Ok(text.map_or_else(|| Index::parse(b""), Index::read))
         };
-        let parsed = self.in_turn(parse).await.and_then(|parsed| parsed).map_err(RepositoryStop::Ours)?;
+        let parsed =
+            self.turns.in_memory(parse).await.and_then(|parsed| parsed).map_err(RepositoryStop::Ours)?;
         let index = Arc::new(parsed.map_err(|error| fetching(error.to_string()))?);
         self.cache.put_index(hash, validator, &index);
         Ok((index, false))
@@ -366,7 +367,7 @@ impl Fetcher {
         let expected = expected.transpose().map_err(|error| fetching(error.to_string()))?;
         let (digest, pin, verdict) = match (url, checkout, expected) {
             (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, reader, digest).await?,
-            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, reader.keys, is_known).await?,
+            (BundleUrl::Http(url), _, None) => self.any_bundle(&url, reader, is_known).await?,
             (BundleUrl::Directory(path), Some(checkout), expected) => {
                 self.bundle_in(checkout, &path, (reader.source, expected.as_ref())).await?
             }
@@ -393,7 +394,7 @@ impl Fetcher {
         let get = Get { url, known: None, limit: MAX_PACKED_BYTES as u64 };
         let (download, _) = self.download(url, get).await?.ok_or_else(gone)?;
         let download = self.signed(url, keys, download, Some(&digest)).await?;
-        self.take(download, Some(&digest)).await
+        self.take(source, download, Some(&digest)).await
     }
 
     /// Checks the signature of a bundle that was here before. Of one that the lint refused nothing is kept, and nothing is used.
@@ -434,14 +435,14 @@ impl Fetcher {
     async fn any_bundle(
         &self,
         url: &HttpUrl,
-        keys: Option<&Keys>,
+        Reader { source, keys }: Reader<'_>,
         is_known: bool,
     ) -> Result<(Digest, Pin, Verdict), Stop> {
         let hash = UrlHash::of(url);
         let mut known = None;
         if let Some((validator, digest)) = self.cache.bundle(hash) {
             let pin = self.store.pin(&digest);
-            known = self.stored(&digest).await?.map(|verdict| (validator, (digest, pin, verdict)));
+            known = self.stored(source, &digest).await?.map(|verdict| (validator, (digest, pin, verdict)));
         }
         if let Some((_, (digest, pin, verdict))) = known.take_if(|_| is_known) {
             self.verify_kept(url, keys, &digest, &verdict).await?;
@@ -457,7 +458,7 @@ impl Fetcher {
             (None, None) => Err(gone()),
             (Some((download, validator)), _) => {
                 let download = self.signed(url, keys, download, None).await?;
-                let taken = self.take(download, None).await?;
+                let taken = self.take(source, download, None).await?;
                 self.cache.put_bundle(hash, validator, &taken.0);
                 Ok(taken)
             }
@@ -467,11 +468,11 @@ impl Fetcher {
     /// Returns what the lint says of a bundle that was here before, if it is enough to name it: it has to be fetched otherwise. What
     /// a digest says is public, so nobody in a namespace has a bundle by it that nobody there ever had.
     pub(super) async fn named(&self, source: &SourceKey, digest: &Digest) -> Result<Option<Verdict>, Stop> {
-        if self.cache.is_held(source, digest) { self.stored(digest).await } else { Ok(None) }
+        if self.cache.is_held(source, digest) { self.stored(source, digest).await } else { Ok(None) }
     }
 
     /// Returns what the lint says of a bundle that was here before; `None` if it has to be fetched.
-    pub(super) async fn stored(&self, digest: &Digest) -> Result<Option<Verdict>, Stop> {
+    pub(super) async fn stored(&self, source: &SourceKey, digest: &Digest) -> Result<Option<Verdict>, Stop> {
         let known = self.cache.verdict(digest);
         if let Some(Err(_)) = &known {
             return Ok(known);
@@ -482,14 +483,16 @@ impl Fetcher {
         }
         let (store, digest_of) = (Arc::clone(&self.store), digest.clone());
         let found = self
-            .in_turn(move || {
+            .turns
+            .on_disk(source, move |memory| {
                 let Some(bundle) = store.bundle(&digest_of).map_err(|error| error.failure())? else {
                     return Ok(None);
                 };
-                match known {
-                    Some(known) => Ok(Some(known)),
-                    None => Ok(tree::read(&bundle).ok().map(|tree| verdict(&tree))),
+                if known.is_some() {
+                    return Ok(known);
                 }
+                let _turn = memory.wait()?;
+                Ok(tree::read(&bundle).ok().map(|tree| verdict(&tree)))
             })
             .await
             .and_then(|found| found)
@@ -523,6 +526,7 @@ impl Fetcher {
     /// Unpacks an archive, lints it and puts it into the store.
     pub(super) async fn take(
         &self,
+        source: &SourceKey,
         download: Download,
         expected: Option<&Digest>,
     ) -> Result<(Digest, Pin, Verdict), Stop> {
@@ -534,11 +538,18 @@ impl Fetcher {
         let pin = self.store.pin(&digest);
         let (store, of) = (Arc::clone(&self.store), digest.clone());
         let known = self.cache.verdict(&digest);
-        let work = move || -> Result<Verdict, Failure> {
+        let work = move |memory: &MemoryTurn| -> Result<Verdict, Failure> {
             let write = |source| ArchiveError::Write(source);
-            let linted = staged.unpack().and_then(|bundle| tree::read(&bundle).map_err(write));
+            let linted = match (staged.unpack(), known) {
+                (Ok(_), Some(known)) => Ok(known),
+                (Ok(bundle), None) => {
+                    let _turn = memory.wait()?;
+                    tree::read(&bundle).map_err(write).map(|tree| verdict(&tree))
+                }
+                (Err(error), _) => Err(error),
+            };
             let linted = match linted {
-                Ok(tree) => known.unwrap_or_else(|| verdict(&tree)),
+                Ok(verdict) => verdict,
                 Err(error) if error.is_ours() => return Err(disk_failure(&error)),
                 Err(error) => Err([Problem { path: String::new(), message: error.to_string() }].into()),
             };
@@ -547,23 +558,10 @@ impl Fetcher {
             }
             Ok(linted)
         };
-        let verdict = self.in_turn(work).await.and_then(|verdict| verdict).map_err(Stop::Ours)?;
+        let verdict =
+            self.turns.on_disk(source, work).await.and_then(|verdict| verdict).map_err(Stop::Ours)?;
         self.cache.put_verdict(&digest, &verdict);
         Ok((digest, pin, verdict))
-    }
-
-    /// Does what takes memory or time on a thread of its own, when it is its turn.
-    pub(super) async fn in_turn<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        // It goes into the thread, which goes on when nobody waits for it any more.
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
-        blocking(move || {
-            let _turn = turn;
-            work()
-        })
-        .await
     }
 
     pub(super) async fn observed<S>(
@@ -697,13 +695,4 @@ pub(super) fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdi
         namespace: bundle.namespace.as_deref().map(Arc::from),
     };
     Ok((bundle, privileged, pin))
-}
-
-/// Does what waits for the disk on a thread of its own.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        Failure::new(FailureKind::Bug, format!("a defect of the operator, in module sources: {error}"))
-    })
 }

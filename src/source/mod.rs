@@ -14,6 +14,7 @@ mod crds;
 mod disk_error;
 mod fetch;
 mod git;
+mod gone;
 mod keys;
 mod links;
 mod lint;
@@ -26,6 +27,7 @@ mod secrets;
 mod sources;
 mod store;
 mod tree;
+mod turns;
 mod verification;
 
 pub use client::{Client, ClientOptions};

@@ -12,7 +12,7 @@ use ::source::registry::reference::{self, ReferenceError, RegistryUrl};
 use ::source::registry::tags::Tags;
 use ::source::template::{self, SecretData};
 use ::source::versions::{Choice, Include, Selection};
-use engine::{AddonReason, Digest, FetchedAddon, RepositoryReason, RepositorySpec};
+use engine::{AddonReason, Digest, FetchedAddon, RepositoryReason, RepositorySpec, SourceKey};
 use futures::stream::{self, StreamExt as _};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -21,11 +21,12 @@ use tokio::time::Instant;
 use super::cache::{Tagged, UrlHash, Verdict};
 use super::disk_error::disk_failure;
 use super::fetch::{
-    AT_A_TIME, Fetcher, Outcome, Reader, RepositoryStop, Saying, Stop, Wanted, blocking, collect, finish,
-    include, not_there, templating, unreadable,
+    AT_A_TIME, Fetcher, Outcome, Reader, RepositoryStop, Saying, Stop, Wanted, collect, finish, include,
+    not_there, templating, unreadable,
 };
 use super::git::Pass;
 use super::store::{Download, Pin};
+use super::turns::blocking;
 use crate::remote::FetchObservation;
 use crate::remote::http::{HttpError, Sink};
 use crate::remote::registry::{ANY, Login, RegistryError, Session};
@@ -281,7 +282,7 @@ impl Fetcher {
         if let Some(known) = self.cache.manifest(hash).filter(|known| is_expected(known, expected)) {
             let pin = self.store.pin(&known.bundle);
             if self.is_verified(keys, &known.bundle)
-                && let Some(verdict) = self.stored(&known.bundle).await?
+                && let Some(verdict) = self.stored(source, &known.bundle).await?
                 && (is_known || self.is_unchanged(&mut session, &tag, &known).await?)
             {
                 return Ok((known.bundle, pin, verdict, false));
@@ -303,7 +304,7 @@ impl Fetcher {
         }
         let (digest, pin, verdict) = match self.named(source, &tagged.bundle).await? {
             Some(verdict) => (tagged.bundle.clone(), pin, verdict),
-            None => self.layer(&mut session, &layer, &tagged.bundle).await?,
+            None => self.layer(source, &mut session, &layer, &tagged.bundle).await?,
         };
         self.cache.put_manifest(hash, tagged);
         Ok((digest, pin, verdict, true))
@@ -319,6 +320,7 @@ impl Fetcher {
     /// Fetches the archive that a manifest names.
     async fn layer(
         &self,
+        source: &SourceKey,
         session: &mut Session<'_>,
         layer: &Layer,
         digest: &Digest,
@@ -339,7 +341,7 @@ impl Fetcher {
         if length != size {
             return Err(lies(&length.to_string(), size));
         }
-        self.take(download, Some(digest)).await
+        self.take(source, download, Some(digest)).await
     }
 
     fn observe_registry(&self, outcome: &'static str, begun: Instant) {

@@ -12,6 +12,7 @@ use engine::{Digest, Failure, FailureKind, Registry};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
@@ -39,6 +40,9 @@ const PART_KEY: &str = "part";
 
 /// The key of the registry.
 const REGISTRY_KEY: &str = "registry.json.gz";
+
+/// How many parts of bundles are deleted at a time: sources wait for that.
+const DELETED_AT_A_TIME: usize = 8;
 
 /// How much of a digest is in names and labels.
 const SHORT: usize = 20;
@@ -246,21 +250,21 @@ impl Secrets {
 
     /// Removes all bundles but these.
     pub(super) async fn drop_all_but(&self, keep: &BTreeSet<Digest>) -> Result<(), Failure> {
-        for (digest, parts) in self.parts().await? {
-            if keep.iter().any(|kept| kept.as_str() == digest) {
-                continue;
+        let is_kept = |digest: &str| keep.iter().any(|kept| kept.as_str() == digest);
+        let parts = self.parts().await?.into_iter().filter(|(digest, _)| !is_kept(digest));
+        let names = parts.flat_map(|(_, parts)| parts.names);
+        let deleting: Vec<_> = names.map(|name| self.delete_part(name)).collect();
+        stream::iter(deleting).buffered(DELETED_AT_A_TIME).try_collect().await
+    }
+
+    async fn delete_part(&self, name: String) -> Result<(), Failure> {
+        match self.api().delete(&name, &DeleteParams::default()).await {
+            Err(error) if !is_not_found(&error) => {
+                let what = format!("can't delete Secret {}/{name}", self.namespace);
+                Err(failed(&what, "delete", &self.namespace, &error))
             }
-            for name in parts.names {
-                match self.api().delete(&name, &DeleteParams::default()).await {
-                    Err(error) if !is_not_found(&error) => {
-                        let what = format!("can't delete Secret {}/{name}", self.namespace);
-                        return Err(failed(&what, "delete", &self.namespace, &error));
-                    }
-                    _ => {}
-                }
-            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn registry_name(&self) -> String {

@@ -12,10 +12,11 @@ use tokio::sync::Semaphore;
 
 use super::cache::Cache;
 use super::disk_error::DiskError;
-use super::fetch::{Fetcher, blocking};
+use super::fetch::Fetcher;
 use super::git::Pass;
 use super::secrets::Secrets;
 use super::store::Store;
+use super::turns::{Turns, blocking};
 use crate::remote::http::HttpClient;
 use crate::remote::{AuthoritiesError, Connector, FetchMetrics, Trust};
 
@@ -84,7 +85,7 @@ impl Sources {
             secret_namespaces: options.secret_namespaces,
             cache: Cache::default(),
             metrics: metrics.clone(),
-            turns: Arc::new(Semaphore::new(1)),
+            turns: Turns::default(),
             commits: Arc::new(Semaphore::new(COMMITS_AT_A_TIME)),
         };
         Ok(Self { fetcher, store, secrets, metrics })

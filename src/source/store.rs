@@ -7,7 +7,8 @@
 //! blobs/<sha256>/tree           a digest of bundle/, written last
 //! active/<NNN>-<name>           a link to ../blobs/<sha256>/bundle
 //! active/.next-<NNN>-<name>     the link that takes the place of that one with the next commit
-//! staging/                      what is not complete, emptied at the start
+//! staging/                      what is not complete; nothing is left of it at the start
+//! gone/                         what nobody needs, deleted beside all else
 //! ```
 //!
 //! A blob gets its name by one rename when it is complete, so a kill leaves none in part. Each is compared with its
@@ -27,6 +28,7 @@ use tempfile::TempDir;
 
 use super::archive::{self, ArchiveError};
 use super::disk_error::{DiskError, refused};
+use super::gone::Gone;
 use super::links::{BLOBS, BUNDLE, Links};
 use super::tree;
 use crate::directory_trust::{self, Refusal};
@@ -37,6 +39,7 @@ use crate::remote::http::Sink;
 const LOCK: &str = "lock";
 pub(super) const ACTIVE: &str = "active";
 const STAGING: &str = "staging";
+const GONE: &str = "gone";
 const PACKED: &str = "packed.tgz";
 const TREE: &str = "tree";
 
@@ -44,6 +47,7 @@ const TREE: &str = "tree";
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
+    gone: Arc<Gone>,
     state: Mutex<State>,
 }
 
@@ -178,7 +182,7 @@ impl Staged {
 impl Store {
     /// Returns the store in this directory. Nothing is made yet: without sources there is nothing to keep.
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, state: Mutex::default() }
+        Self { gone: Arc::new(Gone::new(path.join(GONE))), path, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -207,7 +211,7 @@ impl Store {
     /// Makes the directory and locks it, if that was not done yet.
     fn open(&self) -> Result<(), DiskError> {
         let mut state = self.state();
-        let dirs = [BLOBS, ACTIVE, STAGING].map(|name| self.path.join(name));
+        let dirs = [BLOBS, ACTIVE, STAGING, GONE].map(|name| self.path.join(name));
         if state.lock.is_some() {
             // Cleaners of /tmp remove what is old, and somebody else may make it again.
             if dirs.iter().any(|dir| !dir.is_dir()) {
@@ -223,14 +227,16 @@ impl Store {
         options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         let lock = options.open(&path).map_err(|source| DiskError::Io { path, source })?;
         let lock = FileLock::new(lock, HANDOVER).map_err(|_| DiskError::Taken { path: self.path.clone() })?;
-        let [_, _, staging] = &dirs;
-        match fs::remove_dir_all(staging) {
+        let [_, _, staging, gone] = &dirs;
+        make_folder(gone)?;
+        match self.gone.take(staging) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 return Err(DiskError::Io { path: staging.clone(), source });
             }
             _ => {}
         }
         dirs.iter().try_for_each(|dir| make_folder(dir))?;
+        self.gone.delete();
         state.lock = Some(lock);
         Ok(())
     }
@@ -337,8 +343,8 @@ impl Store {
         fs::write(staged.dir.path().join(TREE), tree).map_err(io)?;
         if blob.exists() {
             // It was changed. It goes in two steps, so that no kill leaves it in part.
-            let broken = tempfile::tempdir_in(self.path.join(STAGING)).map_err(io)?;
-            fs::rename(&blob, broken.path().join(BLOBS)).map_err(io)?;
+            self.gone.take(&blob).map_err(io)?;
+            self.gone.delete();
         }
         fs::rename(staged.dir.keep(), &blob).map_err(io)?;
         self.state().verified.insert(digest.clone());
@@ -386,7 +392,8 @@ impl Store {
         }
     }
 
-    /// Removes all bundles but these, those that a link leads to, and those that were fetched since.
+    /// Removes all bundles but these, those that a link leads to, and those that were fetched since. Their files are deleted
+    /// beside all else.
     pub(super) fn drop_all_but(&self, keep: &BTreeSet<Digest>) -> Result<(), DiskError> {
         if !self.path.exists() {
             return Ok(());
@@ -400,18 +407,18 @@ impl Store {
         stays.extend(state.pins.keys().chain(&state.fresh).map(|digest| digest.hex().to_owned()));
         let pins: BTreeSet<Digest> = state.pins.keys().cloned().collect();
         state.fresh.retain(|digest| pins.contains(digest));
-        let gone = tempfile::tempdir_in(self.path.join(STAGING)).map_err(io)?;
         for entry in fs::read_dir(&blobs).map_err(io)? {
             let entry = entry.map_err(io)?;
             let name = entry.file_name();
             if !name.to_str().is_some_and(|name| stays.contains(name)) {
                 // Renamed while the state is locked, so that no fetch takes it for one that stays.
-                fs::rename(entry.path(), gone.path().join(&name)).map_err(io)?;
+                self.gone.take(&entry.path()).map_err(io)?;
                 state.verified.retain(|digest| name != digest.hex());
             }
         }
         drop(state);
-        gone.close().map_err(io)
+        self.gone.delete();
+        Ok(())
     }
 }
 

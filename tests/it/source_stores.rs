@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::slice::from_ref;
+use std::sync::Arc;
 
 use apiserver::FaultPlan;
-use engine::{Bundle, Digest, FailureKind, Registry, StoreError};
+use engine::{Bundle, Digest, FailureKind, Registry, SourceKey, StoreError};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::repository::{Repository, module};
+use crate::support::pause::pause;
+use crate::support::repository::{Packed, Reply, Repository, index, module};
 use crate::support::server;
-use crate::support::source::{SourceFixture, bundle, key, registry, spec};
+use crate::support::source::{SourceFixture, addons, bundle, key, registry, spec};
 
 const SECRETS: &str = "/api/v1/namespaces/ops/secrets";
 
@@ -299,4 +301,94 @@ async fn without_sources_nothing_is_made_and_one_request_is_sent() {
     sources.link(Vec::new()).await.unwrap();
     assert!(!world.directory().exists());
     assert!(!sources.active().exists());
+}
+
+/// Returns a packed module of thousands of files.
+fn large(name: &str) -> Vec<u8> {
+    let meta = format!("{{id: id-{name}, name: {name}, version: 1.0.0, description: d, displayName: D}}");
+    let mut packed = Packed::new();
+    packed.file("meta.yaml", 0o644, meta.as_bytes());
+    packed.file("hooks/run.sh", 0o755, b"#!/bin/sh\n");
+    for number in 0..4_900 {
+        packed.file(&format!("data/{number}"), 0o644, b"x");
+    }
+    packed.finish()
+}
+
+/// Returns how many files there are below a folder of the store directory.
+fn files_below(world: &SourceFixture, folder: &str) -> usize {
+    let walk = walkdir::WalkDir::new(world.directory().join(folder));
+    walk.into_iter().flatten().filter(|entry| entry.file_type().is_file()).count()
+}
+
+/// Publishes four large bundles. Returns the URL of their index.
+fn publish_large(repository: &Repository) -> String {
+    let names = ["big-one", "big-two", "big-three", "big-four"];
+    let bundles: Vec<_> = names.iter().map(|name| (*name, "1.0.0", large(name))).collect();
+    for (name, version, packed) in &bundles {
+        repository.put(&format!("/{name}-{version}.tgz"), Reply::File(packed.clone()));
+    }
+    repository.put("/big.yaml", Reply::File(index(&bundles, false)));
+    repository.url("/big.yaml")
+}
+
+#[tokio::test]
+async fn nobody_waits_while_the_files_of_another_configuration_are_written() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = Arc::new(world.sources());
+    let big = publish_large(&repository);
+    repository.publish(&[("web", "1.0.0", module("web", "1.0.0", "hello"))]);
+    let other = {
+        let sources = Arc::clone(&sources);
+        tokio::spawn(async move { sources.fetch(&SourceKey::cluster("big"), &spec(&[big])).await })
+    };
+    // All were fetched, and one of them is being unpacked.
+    while world.count("staging") < 4 || files_below(&world, "staging") < 50 {
+        pause().await;
+    }
+    bundle(&sources.fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap());
+    assert!(world.count("blobs") < 4, "it waited for {} bundles of another", world.count("blobs") - 1);
+    let all = other.await.unwrap().unwrap();
+    assert!(addons(&all).iter().all(|addon| addon.outcome.is_ok()), "{all:?}");
+    assert_eq!((world.count("blobs"), world.count("staging")), (5, 0));
+}
+
+#[tokio::test]
+async fn nobody_waits_while_the_files_of_dropped_bundles_are_deleted() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let big = spec(&[publish_large(&repository)]);
+    sources.fetch(&key(), &big).await.unwrap();
+    sources.drop_bundles(&Registry::default(), &[]).await.unwrap();
+    assert_eq!(world.count("blobs"), 4, "they were just fetched");
+    sources.drop_bundles(&Registry::default(), &[]).await.unwrap();
+    assert_eq!(world.count("blobs"), 0);
+    assert!(files_below(&world, "") > 4_900, "somebody waited until the files were deleted");
+    // The same bundles can be had again meanwhile.
+    let all = sources.fetch(&key(), &big).await.unwrap();
+    assert!(addons(&all).iter().all(|addon| addon.outcome.is_ok()), "{all:?}");
+    while world.count("gone") > 0 {
+        pause().await;
+    }
+    assert_eq!((world.count("blobs"), world.count("staging")), (4, 0));
+}
+
+#[tokio::test]
+async fn what_a_kill_left_is_deleted_by_the_next_process() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    fetched(&world, &repository, "hello").await;
+    for left in ["gone/1/bundle/file", "gone/2/file", "staging/blob-a/unpacked/file"] {
+        let path = world.directory().join(left);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    fetched(&world, &repository, "hello").await;
+    assert_eq!(world.count("staging"), 0, "it is out of the way at once");
+    while world.count("gone") > 0 {
+        pause().await;
+    }
+    assert_eq!(world.count("blobs"), 1);
 }

@@ -17,8 +17,9 @@ use super::spool::FileSpool;
 use crate::remote::FetchObservation;
 use crate::source::cache::{InCommit, Verdict};
 use crate::source::disk_error::disk_failure;
-use crate::source::fetch::{Fetcher, RepositoryStop, Stop, blocking};
+use crate::source::fetch::{Fetcher, RepositoryStop, Stop};
 use crate::source::store::Pin;
+use crate::source::turns::blocking;
 
 /// How git is named among the ways to speak to a server.
 const SCHEME: &str = "git";
@@ -60,7 +61,7 @@ impl Fetcher {
         let Unpacked { objects, .. } =
             self.objects(checkout, commit).await.map_err(|error| stopped(&error))?;
         let path = path.to_owned();
-        let read = self.in_turn(move || bundle::index(&objects, commit, &path)).await;
+        let read = self.turns.in_memory(move || bundle::index(&objects, commit, &path)).await;
         let outcome = read.map_err(RepositoryStop::Ours)?;
         match outcome {
             Ok(index) => {
@@ -105,7 +106,7 @@ impl Fetcher {
             }
             Some(InCommit::Bundle { digest, submodules }) if expected.is_none_or(|of| *of == digest) => {
                 let pin = self.store.pin(&digest);
-                if let Some(verdict) = self.stored(&digest).await? {
+                if let Some(verdict) = self.stored(source, &digest).await? {
                     return Ok((digest, pin, noted(verdict, &submodules)));
                 }
             }
@@ -116,7 +117,8 @@ impl Fetcher {
         let store = Arc::clone(&self.store);
         let of = path.to_owned();
         let packed = self
-            .in_turn(move || {
+            .turns
+            .in_memory(move || {
                 let mut download = store.download().map_err(|error| error.failure())?;
                 Ok(bundle::pack(&objects, commit, &of, &mut download).map(|left_out| (download, left_out)))
             })
@@ -137,7 +139,7 @@ impl Fetcher {
                 return Err(Stop::Addon(error.reason(), message));
             }
         };
-        let (digest, pin, verdict) = self.take(download, expected).await?;
+        let (digest, pin, verdict) = self.take(source, download, expected).await?;
         let submodules: Arc<[String]> = left_out.into();
         let known = InCommit::Bundle { digest: digest.clone(), submodules: Arc::clone(&submodules) };
         self.cache.put_in_commit(hash, commit, known);
@@ -222,7 +224,7 @@ impl Fetcher {
         let permit = Arc::clone(&self.commits).acquire_owned().await;
         let bug = |error| GitError::Ours(Failure::of(FailureKind::Bug, &error));
         let permit = Arc::new(permit.map_err(bug)?);
-        let unpacked = self.in_turn(move || {
+        let unpacked = self.turns.in_memory(move || {
             pack.seek(SeekFrom::Start(0))?;
             Objects::unpack(BufReader::with_capacity(64 << 10, pack), FileSpool::new(spool))
         });
