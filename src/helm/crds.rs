@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chart::chart::CrdFile;
+use chart::definitions;
 use engine::Module;
 use objects::patch::merge::diff;
 use serde_json::{Map, Value};
@@ -156,17 +157,7 @@ fn is_of_dependency(crd: &CrdFile) -> bool {
 
 /// Returns the CRDs of a file with their names.
 fn documents(text: &str) -> Result<Vec<(String, Value)>, String> {
-    let documents = values::yaml::parse_all(text).map_err(|error| error.to_string())?;
-    let named = |crd: Value| {
-        let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (version, kind) = (text("/apiVersion"), text("/kind"));
-        if version != "apiextensions.k8s.io/v1" || kind != "CustomResourceDefinition" {
-            return Err(format!("only CRDs of apiextensions.k8s.io/v1 belong here, not {version} {kind}"));
-        }
-        let name = text("/metadata/name").to_owned();
-        if name.is_empty() { Err("a CRD has no metadata.name".to_owned()) } else { Ok((name, crd)) }
-    };
-    documents.into_iter().filter(|document| !document.is_null()).map(named).collect()
+    definitions::read(text, usize::MAX)
 }
 
 /// Returns the merge patch that makes `current` what `wanted` says, if nobody has changed it meanwhile; `None` when it is so already.

@@ -141,7 +141,7 @@ async fn f_g6_definitions_of_a_module_are_in_force_and_stay() {
     assert_eq!(world.requests().iter().filter(|request| !request.starts_with("GET")).count(), 0);
     world.write(&[("crds/widgets.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}")]);
     let error = helm.ensure_crds(&world.module()).await.unwrap_err();
-    assert!(error.message.contains("crds/widgets.yaml: only CRDs"), "{}", error.message);
+    assert!(error.message.contains("crds/widgets.yaml: document 1: only CRDs"), "{}", error.message);
     assert!(world.get(path).await.is_some());
 }
 
@@ -181,7 +181,11 @@ async fn definitions_of_charts_in_charts_come_with_the_release_and_are_left_as_t
     // What is none is named, and nothing is begun.
     world.write(&files("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"));
     let error = world.upgrade(&helm, json!({})).await.unwrap_err();
-    assert!(error.message.contains("web/charts/db/crds/widgets.yaml: only CRDs"), "{}", error.message);
+    assert!(
+        error.message.contains("web/charts/db/crds/widgets.yaml: document 1: only CRDs"),
+        "{}",
+        error.message
+    );
     assert!(world.states().await.is_empty());
 }
 

@@ -4,6 +4,7 @@ pub mod chart;
 mod checksum;
 pub mod coalesce;
 pub mod decode;
+pub mod definitions;
 pub mod dependency;
 pub mod environment;
 pub mod functions;

@@ -384,6 +384,11 @@ impl ModuleState {
         has_crds && self.crds_of != Some(self.spec.content)
     }
 
+    /// Returns whether its CRDs could not be written, and it does not run with its files because of that.
+    pub(crate) fn lacks_crds(&self) -> bool {
+        self.last_error.is_some() && self.needs_crds()
+    }
+
     /// Forgets what a deletion undoes. What is known about release and files stays.
     pub(super) fn reset(&mut self) {
         self.is_active = false;

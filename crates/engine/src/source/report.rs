@@ -120,8 +120,10 @@ fn state_of(
 ) -> ModuleLineState {
     let Some(module) = modules.get(name) else { return before };
     match module.phase() {
-        Phase::Running => ModuleLineState::Running,
         Phase::Failed | Phase::Parked => ModuleLineState::Error,
+        // What comes before a run failed: its CRDs are not there.
+        Phase::Running | Phase::Starting if module.lacks_crds() => ModuleLineState::Error,
+        Phase::Running => ModuleLineState::Running,
         Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
         Phase::Disabled if is_known && module.is_decided() => ModuleLineState::Registered,
         Phase::Deleting

@@ -150,6 +150,11 @@ impl World {
         module.settings.requires = vec![engine::Requirement { module: other.into(), version: None }];
     }
 
+    /// Lets the module of a bundle have a file with CRDs; one that is named `broken.yaml` can't be used.
+    pub(crate) fn bundle_defines(&mut self, number: u64, file: &str) {
+        self.repositories.bundles.get_mut(&digest(number)).unwrap().crds = vec![file.into()];
+    }
+
     /// Applies a configuration with these repositories.
     pub(crate) fn applies(&mut self, name: &str, urls: &[&str]) {
         let list: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();

@@ -381,3 +381,26 @@ fn versions_that_are_no_modules_are_registered() {
     world.run_for(20_000);
     assert_eq!(world.version("a"), version);
 }
+
+#[test]
+fn a_module_whose_crds_can_not_be_written_is_in_error_and_says_why() {
+    let module = |world: &World| world.status("a")["repositories"][0]["addons"][0]["module"].clone();
+    for is_first in [true, false] {
+        let mut world = if is_first { sourced(&files().module(10, "base")) } else { ready() };
+        world.send_in(0, config_map(201, &[("webEnabled", "true")]));
+        world.offers(URL, Ok(vec![addon("web", "1.1.0", 2)]));
+        world.bundle(2, "web", &[]);
+        world.bundle_defines(2, "crds/broken.yaml");
+        world.edits("a", |spec| *spec = json!({"repositories": [{"url": URL}], "reprocessRequest": 1}));
+        world.run_for(5_000);
+        let told = json!({"name": "web", "state": "Error", "message": "crds/broken.yaml: no CRD"});
+        assert_eq!(module(&world), told, "is_first: {is_first}");
+        assert_eq!(world.status("a")["modules"], "0/1");
+        world.offers(URL, Ok(vec![addon("web", "1.1.1", 3)]));
+        world.bundle(3, "web", &[]);
+        world.bundle_defines(3, "crds/a.yaml");
+        again(&mut world, "a", 2);
+        world.run_for(10_000);
+        assert_eq!(module(&world), json!({"name": "web", "state": "Running"}), "is_first: {is_first}");
+    }
+}

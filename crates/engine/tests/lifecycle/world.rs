@@ -680,7 +680,9 @@ impl World {
             }
             Effect::EnsureCrds { run, module } => {
                 self.in_flight.insert(run, None);
-                let outcome = self.charts.lost_package(&module).map_or(Ok(()), Err);
+                let broken = module.crds.iter().find(|file| file.ends_with("broken.yaml"));
+                let broken = broken.map(|file| Failure::new(FailureKind::Release, format!("{file}: no CRD")));
+                let outcome = self.charts.lost_package(&module).or(broken).map_or(Ok(()), Err);
                 self.send_in(OTHER, Event::CrdsEnsured { run, outcome });
             }
             Effect::ListReleases { run, targets } => {

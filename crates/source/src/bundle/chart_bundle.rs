@@ -7,6 +7,7 @@ use ::chart::load;
 use ::chart::warnings::Warnings;
 use serde_json::{Map, Value};
 
+use super::crds;
 use super::descriptor::Plan;
 use super::meta::{read_plan, read_yaml, read_yaml_within};
 use super::problem::Findings;
@@ -32,6 +33,7 @@ const SCHEMAS: [&str; 3] = [CREATE_SCHEMA, "update-instance-schema.json", "bind-
 pub(super) fn check_chart(files: &Files<'_>, findings: &mut Findings) -> Option<String> {
     let directory = chart_directory(files, findings)?;
     check_loads(files, &directory, |_| false, findings);
+    crds::check(files, &format!("{directory}/"), findings);
     Some(directory)
 }
 
@@ -85,9 +87,12 @@ pub(super) fn check_loads(
         }
         tree.insert(path.to_owned(), content(found));
     }
-    if let Err(error) = load::from_directory_within(&tree, MAX_READ_BYTES, &mut Warnings::default()) {
-        let place = if directory.is_empty() { "Chart.yaml" } else { directory };
-        findings.problem(place, format!("the chart can't be loaded: {error}"));
+    match load::from_directory_within(&tree, MAX_READ_BYTES, &mut Warnings::default()) {
+        Ok(chart) => crds::check_dependencies(&chart, directory, findings),
+        Err(error) => {
+            let place = if directory.is_empty() { "Chart.yaml" } else { directory };
+            findings.problem(place, format!("the chart can't be loaded: {error}"));
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 //!
 //! - [`Bundle`] is what it says about itself; `meta` reads `meta.yaml` of bundles and of plans.
 //! - [`ChartBundle`] is what a module made of a chart bundle needs: its chart and plans.
-//! - `chart_bundle` and `module_bundle` check the two kinds.
+//! - `chart_bundle` and `module_bundle` check the two kinds, and `crds` the CRDs of both.
 //! - [`tree`] is the bundle in memory.
 
 mod chart_bundle;
+mod crds;
 mod descriptor;
 mod meta;
 mod module_bundle;

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use values::name::ModuleName;
 use values::schema::Schemas;
-use values::yaml;
 
 use super::chart_bundle;
-use super::meta::{MAX_TREE_BYTES, read_yaml};
+use super::crds;
+use super::meta::read_yaml;
 use super::problem::Findings;
 use super::tree::{Files, MODULE_FILE, has_extension};
 
@@ -62,7 +62,7 @@ pub(super) fn check(
     }
     check_values(files, name, findings);
     check_schemas(files, findings);
-    check_crds(files, findings);
+    crds::check(files, "", findings);
     check_executables(files, findings);
 }
 
@@ -127,29 +127,6 @@ fn check_schemas(files: &Files<'_>, findings: &mut Findings) {
         let (path, message) = text.split_once(": ").unwrap_or(("openapi", &text));
         findings.problem(path, message);
     }
-}
-
-fn check_crds(files: &Files<'_>, findings: &mut Findings) {
-    for (name, _, _) in files.below("crds").filter(|(name, _, _)| has_extension(name, "yaml")) {
-        let path = format!("crds/{name}");
-        let bytes = files.bytes(&path).unwrap_or_default();
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            findings.problem(path, "the file is not in UTF-8");
-            continue;
-        };
-        if let Err(error) = parse_all(text) {
-            findings.problem(path, error);
-        }
-    }
-}
-
-/// Reads all documents of a text one by one, each within its limit.
-fn parse_all(text: &str) -> Result<(), String> {
-    for (number, document) in text.split("\n---").enumerate() {
-        let read = yaml::parse_within(document, MAX_TREE_BYTES);
-        read.map_err(|error| format!("document {}: {error}", number + 1))?;
-    }
-    Ok(())
 }
 
 /// Hooks and the enabled script have to be executable: others are left out without a word that their author would see.

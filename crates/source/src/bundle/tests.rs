@@ -3,6 +3,22 @@
 use super::*;
 use crate::index::Index;
 
+/// A file of CRDs, in whose second document stands what looks like the beginning of another one.
+const CRD: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.io}
+spec: {}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: words.example.io}
+spec:
+  description: \"
+    --- [\"
+--- # c
+";
+
 const META_TEXT: &str = "{id: i, name: web-app, version: 1.2.0, description: d, displayName: D, weight: 30}";
 
 /// Returns a module bundle with these edits; files below `hooks/` are executable.
@@ -13,7 +29,7 @@ fn module(edits: &[(&str, Option<&str>)]) -> Tree {
         ("templates/a.yaml", "{{ if }}"),
         ("values.yaml", "webApp: {a: 1}\nwebAppEnabled: true\n"),
         ("openapi/config-values.yaml", "{type: object, properties: {a: {type: integer}}}"),
-        ("crds/a.yaml", "kind: A\n---\nkind: B\n--- # c\n"),
+        ("crds/a.yaml", CRD),
         ("hooks/a.sh", "#!/bin/sh"),
         ("hooks/b/README.md", "x"),
     ];
@@ -49,6 +65,21 @@ fn a_module_bundle_is_read() {
     assert_eq!((bundle.name.as_str(), bundle.version.to_string().as_str()), ("web-app", "1.2.0"));
     assert_eq!((bundle.kind, bundle.weight, bundle.plans.len()), (Kind::Module, Some(30), 0));
     assert!(lint(&module(&[("Chart.yaml", None)])).outcome.is_ok(), "templates/ alone are a chart");
+}
+
+#[test]
+fn what_is_no_crd_is_a_problem_wherever_it_is_written_from() {
+    let crd = CRD.replace("CustomResourceDefinition", "ConfigMap");
+    let only = "document 1: only CRDs of apiextensions.k8s.io/v1 belong here, not apiextensions.k8s.io/v1 ConfigMap: remove it";
+    let found = problems(&chart(&[("chart/web/crds/a.yaml", &crd), ("chart/web/crds/b/doc-a.yaml", "a: b")]));
+    assert_eq!(found, [format!("chart/web/crds/a.yaml: {only}")]);
+    let found = problems(&chart(&[("chart/web/crds/a.yaml", "[x"), ("chart/web/crds/b.txt", "[x")]));
+    assert!(found.len() == 1 && found[0].starts_with("chart/web/crds/a.yaml: line 2, column "), "{found:?}");
+    let head = ("charts/db/Chart.yaml", "{name: db, version: 0.1.0}");
+    let with = |text| module(&[(head.0, Some(head.1)), ("charts/db/crds/a.yaml", Some(text))]);
+    assert_eq!(problems(&with(&crd)), [format!("charts/db/crds/a.yaml: {only}")]);
+    assert_eq!(problems(&with(CRD)), [""; 0]);
+    assert_eq!(problems(&chart(&[("chart/web/crds/a.yaml", CRD)])), [""; 0]);
 }
 
 #[test]
@@ -149,7 +180,15 @@ fn what_is_wrong_with_a_module_names_its_file() {
         ),
         ("openapi/values.yaml", "type: 7", "openapi/values.yaml: "),
         ("openapi/other.yaml", "a: [b", "openapi/other.yaml: "),
-        ("crds/a.yaml", "a: 1\n---\na: [b", "crds/a.yaml: document 2: "),
+        ("crds/a.yaml", &format!("{CRD}---\na: [b"), "crds/a.yaml: line "),
+        ("crds/a.yaml", "hello", "crds/a.yaml: document 1: only CRDs of apiextensions.k8s.io/v1 belong here"),
+        (
+            "crds/b/c.yaml",
+            "- a",
+            "crds/b/c.yaml: document 1: only CRDs of apiextensions.k8s.io/v1 belong here",
+        ),
+        ("crds/doc-a.yaml", "[x", "crds/doc-a.yaml: "),
+        ("charts/db/Chart.yaml", "x", "Chart.yaml: the chart can't be loaded"),
         ("enabled", "#!/bin/sh", "enabled: the file is not executable"),
         ("meta.yaml", "- a", "meta.yaml: the file has to be a mapping"),
     ] {

@@ -71,10 +71,14 @@ pub fn needs_content(path: &str) -> bool {
     let is_of_plan =
         path.starts_with("plans/") && (has_extension(name, "yaml") || has_extension(name, "json"));
     let is_schema = ["openapi/", "crds/"].iter().any(|directory| path.starts_with(directory));
+    let is_crd = is_of_chart
+        && path.contains("/crds/")
+        && ["yaml", "yml", "json"].iter().any(|extension| has_extension(name, extension));
     (is_read_by_loader && (is_of_chart || !path.contains('/')))
         || is_packed_chart
         || is_of_plan
         || is_schema
+        || is_crd
         || matches!(path, META | "docs/meta.yaml" | MODULE_FILE)
 }
 

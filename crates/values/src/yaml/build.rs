@@ -84,6 +84,25 @@ pub fn parse_all(text: &str) -> Result<Vec<Value>, YamlError> {
     Documents::new(text, Rules::default()).all()
 }
 
+/// Hands all documents of `text` to `each`, one after the other. Each of them may take `most` bytes of memory, as with
+/// [`parse_within`].
+///
+/// # Errors
+///
+/// That of `each`, which ends the reading, or what is wrong with the text.
+pub fn parse_each(
+    text: &str,
+    most: usize,
+    mut each: impl FnMut(Value) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut documents = Documents::new(text, Rules { most, ..Rules::default() });
+    while let Some(document) = documents.next_document().map_err(|error| error.to_string())? {
+        (documents.memory, documents.copies) = (0, 0);
+        each(document)?;
+    }
+    Ok(())
+}
+
 /// Returns all documents of `text` as version 3 of the library of the field reads them: of the words, only `true` and
 /// `false` are booleans, and what is merged into a mapping never replaces what stands in it.
 ///

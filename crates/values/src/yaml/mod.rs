@@ -24,7 +24,8 @@ mod timestamp;
 mod write;
 
 pub use build::{
-    MAX_DEPTH, parse, parse_all, parse_all_v3, parse_only, parse_plain, parse_strict, parse_within,
+    MAX_DEPTH, parse, parse_all, parse_all_v3, parse_each, parse_only, parse_plain, parse_strict,
+    parse_within,
 };
 pub use emit::{emit, emit_pretty, emit_v3};
 pub use error::{Position, YamlError, YamlProblem};
