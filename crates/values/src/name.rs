@@ -11,6 +11,9 @@ pub const GLOBAL: &str = "global";
 /// How large the order number of a module may be.
 const MAX_ORDER: u32 = (1 << 31) - 1;
 
+/// What the keys end in that say something about a module beside its section.
+const SUFFIXES: [&str; 2] = ["Enabled", "Maintenance"];
+
 /// The name of a module in kebab-case, such as `cert-manager`.
 ///
 /// It can be restored from its camelCase form; every other name is refused.
@@ -81,6 +84,12 @@ impl ModuleName {
         camel(&self.0)
     }
 
+    /// Returns the key of the module whose flag has the key of this module's section, if there can be such a module: `foo-enabled`
+    /// has the key `fooEnabled`, which switches `foo`.
+    pub fn flagged_key(&self) -> Option<String> {
+        flagged_key(&self.key()).map(str::to_owned)
+    }
+
     /// Returns the key of the flag that turns the module on or off.
     pub fn enabled_key(&self) -> String {
         format!("{}Enabled", self.key())
@@ -90,6 +99,11 @@ impl ModuleName {
     pub fn maintenance_key(&self) -> String {
         format!("{}Maintenance", self.key())
     }
+}
+
+/// Returns the key of the section of which this key is a flag, if it can be one.
+pub fn flagged_key(key: &str) -> Option<&str> {
+    SUFFIXES.iter().find_map(|suffix| key.strip_suffix(suffix)).filter(|section| !section.is_empty())
 }
 
 impl fmt::Display for ModuleName {
@@ -350,6 +364,21 @@ mod tests {
         let module = ModuleName::new("cert-manager").unwrap();
         assert_eq!(module.enabled_key(), "certManagerEnabled");
         assert_eq!(module.maintenance_key(), "certManagerMaintenance");
+    }
+
+    #[test]
+    fn a_key_of_a_section_can_be_the_flag_of_another_one() {
+        for (name, expected) in [
+            ("foo-enabled", Some("foo")),
+            ("a-b2-maintenance", Some("aB2")),
+            ("foo-enabled-maintenance", Some("fooEnabled")),
+            ("enabled", None),
+            ("foo-disabled", None),
+            ("enabled-foo", None),
+            ("unmaintenance", None),
+        ] {
+            assert_eq!(ModuleName::new(name).unwrap().flagged_key().as_deref(), expected, "{name}");
+        }
     }
 
     #[test]

@@ -414,12 +414,14 @@ fn parsed_section(object: ConfigObject, key: &str, text: Option<&String>) -> Res
             .bad_key(key, &format!("bad yaml at key '{key}': {error}"))
             .advise("the last good values stay in force; correct the text of this key")
     })?;
+    // A plain `true` for fooEnabled is about foo, even where there is a module foo-enabled, and nobody knows foo yet.
+    let is_switch = key != values::name::GLOBAL && values::name::flagged_key(key).is_none();
     match value {
         Value::Null if text.trim().is_empty() => {
             Ok(Parsed::Section(Some(Value::Object(serde_json::Map::new()))))
         }
-        Value::Bool(on) if key != values::name::GLOBAL => Ok(Parsed::Flag(on)),
-        Value::String(word) if key != values::name::GLOBAL && (word == "true" || word == "false") => {
+        Value::Bool(on) if is_switch => Ok(Parsed::Flag(on)),
+        Value::String(word) if is_switch && (word == "true" || word == "false") => {
             Ok(Parsed::Flag(word == "true"))
         }
         value @ (Value::Null

@@ -192,6 +192,26 @@ fn a_plain_false_as_section_switches_the_module_off_with_a_warning() {
 }
 
 #[test]
+fn the_flag_of_a_module_switches_no_other_one_whoever_is_there() {
+    let foo = |world: &World| {
+        let on = world.view().modules.into_iter().filter(|module| module.enabled == Some(true));
+        on.map(|module| module.name.to_string()).collect::<Vec<_>>()
+    };
+    for names in [&["foo", "foo-enabled"][..], &["foo-enabled", "foo"], &["foo-enabled"]] {
+        let mut files = files();
+        for (place, name) in (10..).zip(names) {
+            files = files.module(place, name).off();
+        }
+        let mut world = World::new(&files).settled();
+        world.after(100, config(101, &[("fooEnabled", "true")]));
+        let expected: &[&str] = if names.len() > 1 { &["foo"] } else { &[] };
+        assert_eq!(foo(&world), expected, "{names:?}");
+        world.after(100, config(102, &[("fooEnabledEnabled", "true")]));
+        assert_eq!(foo(&world), ["foo-enabled"], "{names:?}");
+    }
+}
+
+#[test]
 fn unknown_keys_are_told_once_and_ignored() {
     let (mut world, trace) = edited(&[("nobody", "a: 1")]);
     assert_eq!(trace.lines().count(), 1, "{trace}");

@@ -92,6 +92,13 @@ fn module_name(name: &str) -> Result<ModuleName, String> {
         return Err("the values of the module would be the global ones: use another name".to_owned());
     }
     let module = ModuleName::new(name).map_err(|error| error.to_string())?;
+    if let Some(other) = module.flagged_key() {
+        return Err(format!(
+            "its key in the ConfigMap would be {}, which says something about a module with the key {other}: use a name that \
+             ends in another word",
+            module.key()
+        ));
+    }
     if release_name(name).is_err() {
         return Err(format!(
             "the release of the module has that name, too, and no such name is possible: use at most {MAX_RELEASE_NAME} lower-case letters, digits and dashes"

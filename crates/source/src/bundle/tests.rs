@@ -202,6 +202,11 @@ fn what_is_wrong_with_a_module_names_its_file() {
         ("name: [a]", "name: it has to be a text"),
         ("name: global", "name: the values of the module would be the global ones"),
         (
+            "name: web-enabled",
+            "name: its key in the ConfigMap would be webEnabled, which says something about a module with the key web",
+        ),
+        ("name: web-maintenance", "name: its key in the ConfigMap would be webMaintenance"),
+        (
             "name: a-name-of-fifty-four-letters-is-too-long-for-a-release",
             "name: the release of the module has that name, too",
         ),
