@@ -80,6 +80,8 @@ pub(super) enum RepositoryStop {
 pub(super) struct Saying {
     /// Its secrets.
     pub(super) redactor: Redactor,
+    /// Those that fill its URL.
+    pub(super) filled: Redactor,
     /// What stands in for it.
     pub(super) mirror: Option<String>,
 }
@@ -211,7 +213,8 @@ impl Fetcher {
         };
         let filled = template::fill(&spec.url, secret.as_ref());
         let FilledUrl { url, secrets } = filled.map_err(|error| templating(error.to_string()))?;
-        saying.redactor = Redactor::new(secrets.iter().map(String::as_str));
+        saying.filled = Redactor::new(secrets.iter().map(String::as_str));
+        saying.redactor = saying.filled.clone();
         if is_in_registry {
             let secret = secret.as_ref();
             return self.addons_in_registry(&url, (spec, reader), secret, pass, saying).await;
@@ -611,7 +614,17 @@ pub(super) fn collect<'w>(
                 Err(AddonProblem { reason, message: saying.clean(is_unfetched, &message) })
             }
         };
-        let Line { name, version, .. } = wanted.line.clone();
+        let Line { mut name, mut version, .. } = wanted.line.clone();
+        let outcome = if [&name, &version].iter().any(|text| saying.filled.is_secret(text)) {
+            // The status shows both, and nothing of the Secret.
+            for text in [&mut name, &mut version] {
+                *text = saying.clean(false, text);
+            }
+            let message = "its name or its version is a value of the Secret that fills the URL: publish it under another one".to_owned();
+            Err(AddonProblem { reason: AddonReason::LoadingError, message })
+        } else {
+            outcome
+        };
         addons.push(FetchedAddon { name, version, is_chosen: wanted.is_chosen, privileged, outcome });
     }
     Ok((addons, pins))

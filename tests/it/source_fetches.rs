@@ -310,6 +310,43 @@ async fn a19_credentials_reach_their_host_and_no_other_and_no_message() {
 }
 
 #[tokio::test]
+async fn an_index_shows_nothing_of_the_secret_that_fills_its_url() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let data = json!({"token": STANDARD.encode("Hunter-Ab")});
+    let secret = json!({"metadata": {"name": "repo"}, "data": data});
+    server::ok(&world.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    let named = ("hunter-ab", "1.0.0", module("hunter-ab", "1.0.0", "hello"));
+    // A part of a name is more often a team or a channel than a password.
+    let partly = ("the-hunter-ab", "1.0.0", module("the-hunter-ab", "1.0.0", "hello"));
+    let bundles = [named, partly, ("web", "1.0.0", web()[0].2.clone())];
+    repository.publish(&bundles);
+    for (name, version, packed) in &bundles {
+        repository.put(&format!("/Hunter-Ab/{name}-{version}.tgz"), Reply::File(packed.clone()));
+    }
+    repository.put("/Hunter-Ab/index.yaml", Reply::File(index(&bundles, false)));
+    let of = |url: String| {
+        let secret = Some(SecretName { namespace: "ops".to_owned(), name: "repo".to_owned() });
+        spec_of(vec![RepositorySpec { url, secret, include: Vec::new() }])
+    };
+    let sources = world.sources();
+    let fetched = sources.fetch(&key(), &of(repository.url("/{token}/index.yaml"))).await.unwrap();
+    let shown: Vec<_> = addons(&fetched)
+        .iter()
+        .map(|addon| (addon.name.as_str(), addon.version.as_str(), addon.outcome.is_ok()))
+        .collect();
+    assert_eq!(shown, [("***", "1.0.0", false), ("the-hunter-ab", "1.0.0", true), ("web", "1.0.0", true)]);
+    let (_, message) = problem(&fetched);
+    assert!(message.starts_with("its name or its version is a value of the Secret"), "{message}");
+    // What the Secret says counts only where it is needed.
+    let fetched = sources.fetch(&key(), &of(repository.url("/index.yaml"))).await.unwrap();
+    assert!(addons(&fetched).iter().all(|addon| addon.outcome.is_ok()), "{fetched:?}");
+    let fetched = sources.fetch(&key(), &of("https://{token}.invalid/".to_owned())).await.unwrap();
+    let (_, message) = repository_problem(&fetched);
+    assert!(!message.to_lowercase().contains("hunter"), "{message}");
+}
+
+#[tokio::test]
 async fn a_configuration_of_a_namespace_reaches_secrets_of_that_namespace_only() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;

@@ -41,7 +41,11 @@ struct Form {
 impl Form {
     /// Reports whether a message has it at `rest`, behind `before`.
     fn begins(&self, before: Option<char>, rest: &str) -> bool {
-        let Some(behind) = rest.strip_prefix(self.text.as_str()) else { return false };
+        // A host is written in small letters, whatever was put into it.
+        let Some((found, behind)) = rest.split_at_checked(self.text.len()) else { return false };
+        if !found.eq_ignore_ascii_case(&self.text) {
+            return false;
+        }
         let is_within = |own: Option<char>, other: Option<char>| {
             own.is_some_and(char::is_alphanumeric) && other.is_some_and(char::is_alphanumeric)
         };
@@ -105,6 +109,11 @@ impl Redactor {
         let place = |form: &Form| (std::cmp::Reverse(form.text.len()), !form.is_anywhere);
         self.forms.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.text.cmp(&b.text)));
         self.forms.dedup();
+    }
+
+    /// Returns whether a text is one of the values that are masked wherever they stand.
+    pub fn is_secret(&self, text: &str) -> bool {
+        self.forms.iter().any(|form| form.is_anywhere && form.text.eq_ignore_ascii_case(text))
     }
 
     /// Returns a message without secrets and without user and password of URLs, at most [`MAX_MESSAGE`] characters long.
@@ -239,6 +248,23 @@ mod tests {
         let clean = redactor.clean(&message);
         assert_eq!(clean.chars().count(), MAX_MESSAGE);
         assert!(clean.ends_with("***x…"), "{clean}");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_small_and_in_capital_letters() {
+        let redactor = Redactor::new(["MixedCasePw", "Eu1"]);
+        for message in ["the name mixedcasepw.invalid", "the name MIXEDCASEPW.invalid"] {
+            assert_eq!(redactor.clean(message), "the name ***.invalid");
+        }
+        assert_eq!(redactor.clean("https://eu1.invalid/aeu1"), "https://***.invalid/aeu1");
+        assert_eq!(
+            (
+                redactor.is_secret("mixedcasepw"),
+                redactor.is_secret("a-mixedcasepw"),
+                redactor.is_secret("eu1")
+            ),
+            (true, false, false)
+        );
     }
 
     #[test]
