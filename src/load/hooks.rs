@@ -76,7 +76,7 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, V
     let walk = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
     let walk = walk.filter_entry(|entry| {
         let name = entry.file_name().to_string_lossy();
-        let skipped = is_hidden(&name) || matches!(&*name, "lib" | "venv");
+        let skipped = is_hidden(&name) || is_draft(&name) || matches!(&*name, "lib" | "venv");
         entry.depth() == 0 || !(entry.file_type().is_dir() && skipped)
     });
     for entry in walk {

@@ -146,7 +146,11 @@ fn check_executables(files: &Files<'_>, findings: &mut Findings) {
 fn is_hook(path: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').collect();
     let name = parts.pop().unwrap_or_default();
-    let is_skipped = |directory: &str| directory.starts_with('.') || matches!(directory, "lib" | "venv");
+    let is_skipped = |directory: &str| {
+        directory.starts_with('.')
+            || directory.ends_with('~')
+            || matches!(directory, "lib" | "venv" | "__pycache__")
+    };
     let is_draft =
         name.starts_with('.') || name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'));
     !parts.into_iter().any(is_skipped)

@@ -228,7 +228,7 @@ fn what_is_wrong_with_a_module_names_its_file() {
 #[test]
 fn a_hook_that_can_not_be_run_is_a_problem_and_a_library_is_none() {
     let mut tree = module(&[]);
-    for path in ["hooks/a.sh", "hooks/lib/c.sh", "hooks/.git/d", "hooks/e~"] {
+    for path in ["hooks/a.sh", "hooks/lib/c.sh", "hooks/.git/d", "hooks/e~", "hooks/__pycache__/a.pyc"] {
         tree.insert(path.to_owned(), Entry::file(b"x".as_slice(), false));
     }
     let found = problems(&tree);
