@@ -232,7 +232,7 @@ fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: 
 }
 
 fn files(message: String) -> Failure {
-    Failure::new(FailureKind::Values, message)
+    Failure::new(FailureKind::Values, message).advise("correct the file that the message names")
 }
 
 /// Returns the version of a bundle or, without one, of the chart. What is wrong with these files is told where they are used.
@@ -288,7 +288,8 @@ fn static_values(
     own: Option<&Value>,
 ) -> Result<Value, Failure> {
     let mut merged = Value::Object(Map::new());
-    for section in [outside, own].into_iter().flatten() {
+    // One with nothing behind it says nothing.
+    for section in [outside, own].into_iter().flatten().filter(|section| !section.is_null()) {
         if !section.is_object() {
             let message =
                 format!("{}: the section {key} should be a mapping", path.join("values.yaml").display());
@@ -314,7 +315,7 @@ pub(super) fn schemas(dir: &Path) -> Result<Arc<Schemas>, Failure> {
     };
     let (config, own) = (read("config-values.yaml")?, read("values.yaml")?);
     let schemas = Schemas::compile(config.as_ref().map(borrow), own.as_ref().map(borrow));
-    let schemas = schemas.map_err(|error| Failure::of(FailureKind::Values, &error))?;
+    let schemas = schemas.map_err(|error| files(error.to_string()))?;
     Ok(Arc::new(schemas))
 }
 

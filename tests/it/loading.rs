@@ -44,7 +44,8 @@ impl Files {
     async fn broken(&self, module: &str) -> String {
         let catalog = self.loader().load().await.unwrap();
         let module = catalog.modules.iter().find(|found| found.name.as_str() == module).unwrap();
-        module.broken.as_ref().unwrap_or_else(|| panic!("{module:?} is fine")).to_string()
+        let failure = module.broken.as_ref().unwrap_or_else(|| panic!("{module:?} is fine"));
+        format!("{failure}; {}", failure.advice.as_deref().unwrap_or_default())
     }
 }
 
@@ -77,6 +78,34 @@ async fn a_module_has_values_flags_hooks_schemas_chart_and_crds() {
 }
 
 #[tokio::test]
+async fn a_section_with_nothing_behind_it_says_nothing() {
+    let files = Files::new();
+    files
+        .write("modules/values.yaml", "web: {size: 1}\ndb:\n")
+        .write("modules/010-web/values.yaml", "web:\n")
+        .write("modules/020-db/values.yaml", "db: {size: 2}\n");
+    let catalog = files.loader().load().await.unwrap();
+    let values: Vec<_> = catalog
+        .modules
+        .iter()
+        .map(|module| (module.broken.clone(), (*module.static_values).clone()))
+        .collect();
+    assert_eq!(values, [(None, json!({"size": 1})), (None, json!({"size": 2}))]);
+}
+
+#[tokio::test]
+async fn what_python_compiled_is_no_hook() {
+    let files = Files::new();
+    files
+        .write("modules/010-web/templates/x.yaml", "")
+        .executable("modules/010-web/hooks/__pycache__/a.cpython-311.pyc", "#!/bin/false\n")
+        .executable("modules/010-web/hooks/a.sh", HOOK);
+    let catalog = files.loader().load().await.unwrap();
+    let hooks: Vec<_> = catalog.modules[0].hooks.iter().map(|hook| hook.id.name.as_str()).collect();
+    assert_eq!((hooks, &catalog.modules[0].broken), (vec!["hooks/a.sh"], &None));
+}
+
+#[tokio::test]
 async fn each_kind_of_broken_module_says_what_is_wrong_and_where() {
     let files = Files::new();
     files
@@ -92,10 +121,10 @@ async fn each_kind_of_broken_module_says_what_is_wrong_and_where() {
             "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"beforeAll\":5}'\n",
         );
     for (module, parts) in [
-        ("list", &["values.yaml", "section list should be a mapping"][..]),
+        ("list", &["values.yaml", "section list should be a mapping", "correct the file"][..]),
         ("text", &["values.yaml", "mapping"]),
         ("yaml", &["values.yaml", "line 1"]),
-        ("schema", &["openapi/values.yaml"]),
+        ("schema", &["openapi/values.yaml", "correct the file"]),
         ("exit", &["hooks/a.sh", "exit status 4", "no luck"]),
         ("garbage", &["hooks/a.sh"]),
         ("shebang", &["hooks/a.sh", "interpreter"]),
