@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::source::bundle::{self, Bundle, Problem};
+use ::source::bundle::{self, Bundle, Problem, Report};
 use ::source::git::ObjectId;
 use ::source::index::Index;
 use ::source::url::HttpUrl;
@@ -64,7 +64,16 @@ pub(super) enum InCommit {
 }
 
 /// What the lint says of a bundle.
-pub(super) type Verdict = Result<Arc<Bundle>, Arc<[Problem]>>;
+pub(super) type Verdict = Result<Arc<Bundle>, Refusal>;
+
+/// Why a bundle can't be used.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    /// All that is wrong with it.
+    pub(super) problems: Arc<[Problem]>,
+    /// What in it would act with our rights.
+    pub(super) privileged: Arc<[String]>,
+}
 
 /// Remembers answers. When there are too many, all are forgotten: that costs a few requests.
 #[derive(Default)]
@@ -261,5 +270,8 @@ impl Cache {
 
 /// Returns what the lint says of a bundle.
 pub(super) fn verdict(tree: &bundle::Tree) -> Verdict {
-    lint(tree).outcome.map(Arc::new).map_err(Arc::from)
+    let Report { outcome, privileged, .. } = lint(tree);
+    outcome
+        .map(Arc::new)
+        .map_err(|problems| Refusal { problems: problems.into(), privileged: privileged.into() })
 }

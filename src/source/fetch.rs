@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::archive::ArchiveError;
-use super::cache::{Cache, UrlHash, Verdict, verdict};
+use super::cache::{Cache, Refusal, UrlHash, Verdict, verdict};
 use super::disk_error::disk_failure;
 use super::git::{Checkout, Pass};
 use super::keys::Keys;
@@ -66,6 +66,8 @@ pub(super) struct Fetcher {
 /// Why an addon was not fetched: what is wrong with it, or with us.
 pub(super) enum Stop {
     Addon(AddonReason, String),
+    /// The bundle can't be used, and has this that would act with our rights.
+    Bundle(String, Arc<[String]>),
     Ours(Failure),
 }
 
@@ -554,7 +556,10 @@ impl Fetcher {
             let linted = match linted {
                 Ok(verdict) => verdict,
                 Err(error) if error.is_ours() => return Err(disk_failure(&error)),
-                Err(error) => Err([Problem { path: String::new(), message: error.to_string() }].into()),
+                Err(error) => Err(Refusal {
+                    problems: [Problem { path: String::new(), message: error.to_string() }].into(),
+                    privileged: Arc::default(),
+                }),
             };
             if linted.is_ok() {
                 store.put(staged, &of).map_err(|error| error.failure())?;
@@ -612,6 +617,11 @@ pub(super) fn collect<'w>(
             Err(Stop::Addon(reason, message)) => {
                 let is_unfetched = reason == AddonReason::FetchingError;
                 Err(AddonProblem { reason, message: saying.clean(is_unfetched, &message) })
+            }
+            Err(Stop::Bundle(message, its)) => {
+                privileged = its.to_vec();
+                let message = saying.clean(false, &message);
+                Err(AddonProblem { reason: AddonReason::LoadingError, message })
             }
         };
         let Line { mut name, mut version, .. } = wanted.line.clone();
@@ -680,21 +690,20 @@ pub(super) fn not_there(include: &Include, message: String) -> FetchedAddon {
 pub(super) fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdict) -> Outcome {
     let bundle = match verdict {
         Ok(bundle) => bundle,
-        Err(problems) => {
+        Err(Refusal { problems, privileged }) => {
             let mut message = String::from("the bundle can't be used: ");
             for (number, problem) in problems.iter().enumerate() {
                 let separator = if number == 0 { "" } else { "; " };
                 // Writing to a String can't fail.
                 let _ = write!(message, "{separator}{problem}");
             }
-            return Err(Stop::Addon(AddonReason::LoadingError, message));
+            return Err(Stop::Bundle(message, Arc::clone(privileged)));
         }
     };
-    if let Some(problem) = check_listed(bundle, &line.name, entry) {
-        let message = format!("the bundle can't be used: {problem}");
-        return Err(Stop::Addon(AddonReason::LoadingError, message));
-    }
     let privileged = bundle.privileged.clone();
+    if let Some(problem) = check_listed(bundle, &line.name, entry) {
+        return Err(Stop::Bundle(format!("the bundle can't be used: {problem}"), privileged.into()));
+    }
     let bundle = Bundle {
         id: bundle.id.clone(),
         name: bundle.name.as_str().into(),

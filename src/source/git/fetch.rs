@@ -15,7 +15,7 @@ use super::checkout::{Checkout, Unpacked};
 use super::remote::{GitError, Remote};
 use super::spool::FileSpool;
 use crate::remote::FetchObservation;
-use crate::source::cache::{InCommit, Verdict};
+use crate::source::cache::{InCommit, Refusal, Verdict};
 use crate::source::disk_error::disk_failure;
 use crate::source::fetch::{Fetcher, RepositoryStop, Stop};
 use crate::source::store::Pin;
@@ -240,7 +240,7 @@ impl Fetcher {
 
 /// Returns what is wrong with a bundle, with what may be the cause.
 fn noted(verdict: Verdict, submodules: &[String]) -> Verdict {
-    let Err(problems) = &verdict else { return verdict };
+    let Err(Refusal { problems, privileged }) = &verdict else { return verdict };
     let note = |path: &String| Problem {
         path: path.clone(),
         message: "it is a submodule, which is not fetched: put its files into the repository".to_owned(),
@@ -248,5 +248,6 @@ fn noted(verdict: Verdict, submodules: &[String]) -> Verdict {
     if submodules.is_empty() {
         return verdict;
     }
-    Err(problems.iter().cloned().chain(submodules.iter().map(note)).collect())
+    let problems = problems.iter().cloned().chain(submodules.iter().map(note)).collect();
+    Err(Refusal { problems, privileged: Arc::clone(privileged) })
 }

@@ -34,6 +34,8 @@ pub struct Report {
     pub outcome: Result<Bundle, Vec<Problem>>,
     /// What is left out, sorted.
     pub warnings: Vec<Problem>,
+    /// What in it would act with the rights of the operator, sorted; also if it can't be used.
+    pub privileged: Vec<String>,
 }
 
 /// Checks a bundle, and returns what it is or all that is wrong with it. The tree begins at the directory of `meta.yaml`.
@@ -70,12 +72,12 @@ pub fn lint(tree: &Tree, module_file: CheckModuleFile) -> Report {
     let privileged = privileged::privileged(tree, chart.as_deref());
     let bundle = meta.and_then(|meta| meta.into_bundle(kind, chart, plans));
     let namespace = privileged::namespace(tree);
-    let bundle = bundle.map(|bundle| Bundle { namespace, privileged, ..bundle });
+    let bundle = bundle.map(|bundle| Bundle { namespace, privileged: privileged.clone(), ..bundle });
     let outcome = match bundle {
         Some(bundle) if problems.is_empty() => Ok(bundle),
         Some(_) | None => Err(problems),
     };
-    Report { outcome, warnings }
+    Report { outcome, warnings, privileged }
 }
 
 /// Checks that a bundle is the one that its index lists. Returns a problem otherwise.
