@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::chart::load;
 use ::chart::warnings::Warnings;
 use serde_json::{Map, Value};
+use values::{json_schema, unique};
 
 use super::crds;
 use super::descriptor::Plan;
@@ -162,11 +163,18 @@ fn check_schema(files: &Files<'_>, path: &str, findings: &mut Findings) {
         );
         return;
     }
-    match serde_json::from_slice::<Value>(bytes) {
+    match unique::from_json(bytes) {
+        // Only that one is used.
+        Ok(Value::Object(_)) if path.ends_with(CREATE_SCHEMA) => {
+            if let Err(error) = json_schema::check(&format!("file:///{path}"), bytes) {
+                findings.problem(path, format!("the schema can't be used: {error}"));
+            }
+        }
         Ok(Value::Object(_) | Value::Null) => {}
         Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             findings.problem(path, "the schema has to be a JSON object");
         }
+        Err(error) if error.is_data() => findings.problem(path, error.to_string()),
         Err(error) => findings.problem(path, format!("the schema is no JSON: {error}")),
     }
 }

@@ -414,6 +414,27 @@ fn what_is_wrong_with_plans_is_found_when_they_are_read_too() {
 }
 
 #[test]
+fn a_schema_of_a_plan_that_can_not_be_used_is_a_problem_of_its_file() {
+    let create = "plans/2/create-instance-schema.json";
+    for (text, problem) in [
+        ("{\"type\": \"object\",\n\"type\": \"string\"}", "key"),
+        ("{\"type\": \"objekt\"}", "the schema can't be used: "),
+        ("{\"properties\": {\"a\": {\"pattern\": \"(\"}}}", "the schema can't be used: "),
+        ("{\"$ref\": \"https://example.io/a.json\"}", "the schema can't be used: "),
+        ("{\"$ref\": \"#/definitions/a\"}", "the schema can't be used: "),
+        ("{", "the schema is no JSON: "),
+    ] {
+        let tree = chart(&[(create, text)]);
+        let found = problems(&tree);
+        let expected = format!("{create}: {problem}");
+        assert!(found.len() == 1 && found[0].starts_with(&expected), "{text}: {found:?}");
+        assert_eq!(ChartBundle::read(&tree).unwrap_err()[0].to_string(), found[0]);
+    }
+    let twice = problems(&chart(&[("plans/1/bind-instance-schema.json", "{\"a\": 1, \"a\": 2}")]));
+    assert!(twice.len() == 1 && twice[0].starts_with("plans/1/bind-instance-schema.json: key"), "{twice:?}");
+}
+
+#[test]
 fn a_bundle_is_compared_with_its_line_in_the_index() {
     let bundle = lint(&module(&[])).outcome.unwrap();
     for (name, fields, problem) in [

@@ -39,6 +39,15 @@ pub fn validate(url: &str, schema: &[u8], values: &Value, limits: Limits) -> Res
     })
 }
 
+/// Checks that the text of a schema, which messages know by its `url`, can be used.
+///
+/// # Errors
+///
+/// What is wrong with the schema.
+pub fn check(url: &str, schema: &[u8]) -> Result<(), String> {
+    compile::compile(url, read(schema)?).map(drop).map_err(|problem| problem.to_string())
+}
+
 /// Reads a schema; an error is in Go's words.
 fn read(text: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(text).map_err(|error| match json::decode(text) {
