@@ -235,7 +235,14 @@ async fn a_plan_shows_the_crds_that_a_version_brings() {
     world.apply("Repository", "corp", corp(&world, &json!([]))).await;
     let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let bolts = format!("{crds}/bolts.example.io");
-    server::until_asked("the first", async || get(&world.cluster.server, &bolts).await.is_some()).await;
+    // The API server writes its own status behind the write of the operator.
+    let is_established = |crd: Option<Value>| {
+        let conditions =
+            crd.and_then(|crd| crd.pointer("/status/conditions").and_then(Value::as_array).cloned());
+        let mut all = conditions.into_iter().flatten();
+        all.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+    };
+    server::until_asked("the first", async || is_established(get(&world.cluster.server, &bolts).await)).await;
     world.synced("Chart", "module-cache").await;
     let before = get(&world.cluster.server, &bolts).await;
     let plan =
