@@ -588,16 +588,22 @@ impl Modules {
 
     /// Records that the run of a module waits. If it got further than the one that failed, what it waits for is told, and not
     /// what failed: that is put right.
-    pub(super) fn run_waits(&mut self, cx: &mut Context, configuration: &Configuration, run: &ModuleRun) {
-        let Some(module) = self.states.get_mut(&run.module) else { return };
-        if module.last_error.is_none() || module.parked.is_some() || run.step() <= module.failed_at {
+    pub(super) fn run_waits(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        name: &ModuleName,
+        reached: (u8, usize),
+    ) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        if module.last_error.is_none() || module.parked.is_some() || reached <= module.failed_at {
             return;
         }
         module.last_error = None;
         if module.phase == Phase::Failed {
-            self.set_phase(cx, configuration, &run.module, Phase::Starting, None);
+            self.set_phase(cx, configuration, name, Phase::Starting, None);
         }
-        if let Some(module) = self.states.get_mut(&run.module) {
+        if let Some(module) = self.states.get_mut(name) {
             module.is_past_failure = true;
         }
     }

@@ -25,10 +25,10 @@ impl Modules {
         head: &TaskHead,
         run: &mut ModuleRun,
     ) -> Next {
-        let mut reached = run.clone();
+        let mut reached = run.step();
         let next = self.step_of_run(lower, head, run, &mut reached);
         if matches!(next, Next::Wait(_)) {
-            self.run_waits(lower.cx, lower.configuration, &reached);
+            self.run_waits(lower.cx, lower.configuration, &run.module, reached);
         }
         next
     }
@@ -39,10 +39,10 @@ impl Modules {
         lower: &mut Lower<'_>,
         head: &TaskHead,
         run: &mut ModuleRun,
-        reached: &mut ModuleRun,
+        reached: &mut (u8, usize),
     ) -> Next {
         loop {
-            reached.stage.clone_from(&run.stage);
+            *reached = run.step();
             let Some(module) = self.states.get(&run.module).filter(|module| module.can_run()) else {
                 return Next::Gone;
             };
