@@ -271,7 +271,7 @@ fn conversion(conversion: &Value, report: &mut Report) {
         } else {
             webhook::client(client, &client_path, report);
         }
-        review_versions(versions, &versions_path, report);
+        webhook::review_versions(versions, "", &versions_path, report);
         return;
     }
     let detail = "should not be set when strategy is not set to Webhook";
@@ -280,25 +280,6 @@ fn conversion(conversion: &Value, report: &mut Report) {
     }
     if !versions.is_empty() {
         report.forbidden(&versions_path, detail);
-    }
-}
-
-/// Checks in which versions a webhook is asked to convert.
-fn review_versions(versions: &[Value], path: &str, report: &mut Report) {
-    if versions.is_empty() {
-        return report.required(path, "");
-    }
-    let mut known = BTreeSet::new();
-    for (index, version) in versions.iter().filter_map(Value::as_str).enumerate() {
-        let place = item(path, index);
-        if known.insert(version) {
-            report.invalid_all(&place, version, names::dns_1035(version));
-        } else {
-            report.invalid(&place, version, "duplicate version");
-        }
-    }
-    if !known.contains("v1") && !known.contains("v1beta1") {
-        report.invalid(path, versions.to_vec(), "must include at least one of v1, v1beta1");
     }
 }
 

@@ -50,7 +50,9 @@ fn webhook(hook: &Value, path: &str, report: &mut Report) {
         metadata::selector(get(hook, field), &at(path, field), report);
     }
     client(get(hook, "clientConfig"), &at(path, "clientConfig"), report);
-    versions(hook, &at(path, "admissionReviewVersions"), report);
+    let versions = list(hook, "admissionReviewVersions");
+    let missing = "must specify one of v1, v1beta1";
+    review_versions(versions, missing, &at(path, "admissionReviewVersions"), report);
     conditions(hook, false, &at(path, "matchConditions"), report);
 }
 
@@ -206,24 +208,22 @@ fn service(service: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks in which versions a webhook is asked.
-fn versions(hook: &Value, path: &str, report: &mut Report) {
-    let given = list(hook, "admissionReviewVersions");
-    if given.is_empty() {
-        return report.required(path, "must specify one of v1, v1beta1");
+/// Checks in which versions a webhook is asked; `missing` is told where there is none.
+pub(super) fn review_versions(versions: &[Value], missing: &str, path: &str, report: &mut Report) {
+    if versions.is_empty() {
+        return report.required(path, missing);
     }
-    let mut seen = BTreeSet::new();
-    for (index, version) in texts(hook, "admissionReviewVersions").enumerate() {
+    let mut known = BTreeSet::new();
+    for (index, version) in versions.iter().filter_map(Value::as_str).enumerate() {
         let place = item(path, index);
-        if seen.insert(version) {
+        if known.insert(version) {
             report.invalid_all(&place, version, names::dns_1035(version));
         } else {
             report.invalid(&place, version, "duplicate version");
         }
     }
-    if !seen.contains("v1") && !seen.contains("v1beta1") {
-        let detail = "must include at least one of v1, v1beta1";
-        report.invalid(path, Value::Array(given.to_vec()), detail);
+    if !known.contains("v1") && !known.contains("v1beta1") {
+        report.invalid(path, versions.to_vec(), "must include at least one of v1, v1beta1");
     }
 }
 
