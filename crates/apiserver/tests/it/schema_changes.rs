@@ -81,6 +81,14 @@ async fn patched(server: &ApiServer, change: &Value) -> (u16, String) {
     (status, fields(&answer).join(" "))
 }
 
+/// Returns the same with the fields in alphabetical order.
+async fn patched_in_order(server: &ApiServer, change: &Value) -> (u16, String) {
+    let (status, wrong) = patched(server, change).await;
+    let mut wrong: Vec<&str> = wrong.split(' ').collect();
+    wrong.sort_unstable();
+    (status, wrong.join(" "))
+}
+
 const N: &str = "/properties/spec/properties/n";
 
 #[tokio::test]
@@ -116,10 +124,7 @@ async fn what_has_not_changed_may_break_a_schema_that_became_stricter() {
             (422, "spec.lm[0].v spec.lm[1].v"),
         ),
     ] {
-        let (status, wrong) = patched(&server, &change).await;
-        let mut wrong: Vec<&str> = wrong.split(' ').collect();
-        wrong.sort_unstable();
-        assert_eq!((status, &*wrong.join(" ")), expected, "{change}");
+        assert_eq!(patched_in_order(&server, &change).await, (expected.0, expected.1.to_owned()), "{change}");
     }
 }
 
@@ -138,10 +143,7 @@ async fn types_and_missing_fields_are_no_exception() {
         (json!({"spec": {"any": {"x": null}}}), (422, "spec.any.need spec.need")),
         (json!({"spec": {"any": {"x": 2, "need": 1}, "need": 1}}), (200, "")),
     ] {
-        let (status, wrong) = patched(&server, &change).await;
-        let mut wrong: Vec<&str> = wrong.split(' ').collect();
-        wrong.sort_unstable();
-        assert_eq!((status, &*wrong.join(" ")), expected, "{change}");
+        assert_eq!(patched_in_order(&server, &change).await, (expected.0, expected.1.to_owned()), "{change}");
     }
 }
 
