@@ -19,6 +19,7 @@ mod http_listener;
 pub mod kube;
 mod lasting_task;
 pub mod lease;
+mod line_diff;
 pub mod load;
 pub mod process;
 mod regular_file;

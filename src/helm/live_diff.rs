@@ -7,13 +7,13 @@ use engine::view::Secrets;
 use engine::{ApplyMode, Failure, Module, ValuesInput};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use similar::TextDiff;
 
 use super::object::{self, Object};
 use super::storage::StoredRevision;
 use super::upgrade_plan::UpgradePlan;
 use super::{Helm, ReleaseError, chart_values, server_side};
 use crate::cluster::request;
+use crate::line_diff;
 
 /// In whose name the API server is asked what would become of an object, as the reference operator does.
 const MANAGER: &str = "kubectl-client-side-apply";
@@ -154,15 +154,11 @@ fn mask_data(before: Option<&mut Value>, after: &mut Value) {
 /// Returns how two texts differ; an empty text if they don't.
 fn difference_of(name: &str, before: &str, after: &str) -> String {
     let mut text = String::new();
-    if before != after {
-        let diff = TextDiff::from_lines(before, after);
-        let _ = write!(
-            text,
-            "{}",
-            diff.unified_diff()
-                .context_radius(3)
-                .header(&format!("live/{name}"), &format!("rendered/{name}"))
-        );
+    for hunk in line_diff::hunks(before, after, 3) {
+        if text.is_empty() {
+            let _ = write!(text, "--- live/{name}\n+++ rendered/{name}\n");
+        }
+        let _ = write!(text, "{hunk}");
     }
     text
 }

@@ -1,17 +1,18 @@
 //! Compares what happened in a step with what is expected.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use engine::hook::reconcile::Condition;
 use engine::{Failure, FailureKind};
 use serde_json::{Map, Value, json};
-use similar::TextDiff;
 
 use super::recorder::{Run, StepRecord};
 use super::render::{
     expected_metrics, expected_object_patches, metric, object_patch, projected, values_patch,
 };
 use super::test_file::{Step, pattern};
+use crate::line_diff;
 
 /// The state after a step.
 #[derive(Debug, Default)]
@@ -356,19 +357,9 @@ fn exit_code(run: &Run) -> Option<u64> {
 fn diff(expected: &Value, actual: &Value) -> String {
     let yaml = |value: &Value| if value.is_null() { String::new() } else { values::yaml::emit_pretty(value) };
     let (expected, actual) = (yaml(expected), yaml(actual));
-    let diff = TextDiff::from_lines(&expected, &actual);
     let mut text = String::new();
-    for hunk in diff.unified_diff().context_radius(4).iter_hunks() {
-        for change in hunk.iter_changes() {
-            let sign = match change.tag() {
-                similar::ChangeTag::Delete => "- ",
-                similar::ChangeTag::Equal => "  ",
-                similar::ChangeTag::Insert => "+ ",
-            };
-            text.push_str(sign);
-            text.push_str(change.value().trim_end_matches('\n'));
-            text.push('\n');
-        }
+    for (sign, line) in line_diff::hunks(&expected, &actual, 4).iter().flat_map(|hunk| &hunk.lines) {
+        let _ = writeln!(text, "{sign} {line}");
     }
     text.trim_end().to_owned()
 }

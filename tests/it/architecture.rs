@@ -119,6 +119,7 @@ const SHARED: &[&str] = &[
     "file_lock",
     "http_listener",
     "lasting_task",
+    "line_diff",
     "process",
     "regular_file",
     "remote",
