@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use engine::{Failure, FailureKind};
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use thiserror::Error;
@@ -16,6 +15,7 @@ use super::deadline::Deadline;
 use super::rate_limit::RateLimit;
 use super::refusal::without_values;
 use super::request::{ALREADY_THERE, RequestError, says_terminating};
+use super::transport::transport;
 use crate::fence::Fence;
 
 /// The user agent. The API server derives the field manager from it where none is named.
@@ -69,7 +69,7 @@ pub async fn connect(access: &Access, limit: &RateLimit, fence: &Fence) -> Resul
     // A watch is quiet for as long as nothing happens; `Deadline` knows which request is one.
     config.read_timeout = None;
     config.headers.push((USER_AGENT, AGENT));
-    let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
+    let builder = transport(config).map_err(ConnectError::Client)?;
     let limited =
         builder.with_layer(fence).with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit);
     Ok(limited.with_layer(&BodyLimit).build())

@@ -11,6 +11,7 @@ mod rate_limit;
 mod refusal;
 pub(crate) mod request;
 mod request_metrics;
+mod transport;
 pub(crate) mod watch;
 
 pub(crate) use body_limit::is_made_here;
