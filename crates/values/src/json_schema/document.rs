@@ -55,6 +55,10 @@ impl Document {
 
     /// Returns the innermost resource around `pointer`, and where it stands.
     pub(super) fn resource(&self, pointer: &str) -> (&str, &Resource) {
+        // In most documents only the root has an address, and that is around everything.
+        if let (1, Some(root)) = (self.resources.len(), self.resources.get("")) {
+            return ("", root);
+        }
         let mut pointer = pointer;
         loop {
             if let Some((place, resource)) = self.resources.get_key_value(pointer) {

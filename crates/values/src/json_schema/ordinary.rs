@@ -34,24 +34,44 @@ fn is_within(keywords: &Map<String, Value>, depth: usize) -> bool {
             // It names a draft, and only that of all.
             "$schema" => depth == 0,
             "title" | "description" | "format" => value.is_string(),
-            "type" => value.as_str().is_some_and(|name| TYPES.contains(&name)),
-            "properties" => {
+            "type" => {
+                is_type(value)
+                    || value.as_array().is_some_and(|types| are_distinct(types) && types.iter().all(is_type))
+            }
+            "properties" | "definitions" | "$defs" => {
                 value.as_object().is_some_and(|below| below.values().all(|schema| is_below(schema, depth)))
             }
-            "items" => is_below(value, depth),
+            "allOf" | "anyOf" | "oneOf" => value
+                .as_array()
+                .is_some_and(|below| !below.is_empty() && below.iter().all(|schema| is_below(schema, depth))),
+            "items" | "not" | "if" | "then" | "else" => is_below(value, depth),
+            "$ref" => value.as_str().is_some_and(is_plain_pointer),
             "additionalProperties" => value.is_boolean() || is_below(value, depth),
             "required" | "enum" => value.as_array().is_some_and(|items| are_distinct(items)),
             "minimum" | "maximum" => value.is_number(),
             "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
             "uniqueItems" => value.is_boolean(),
-            // These say something to people and programs that show forms, and may be anything.
-            "default" | "form" | "hidden" | "render" => true,
+            "examples" => value.is_array(),
+            // A value to compare with. The others say something to people and programs that show forms. All may be anything.
+            "const" | "default" | "example" | "form" | "hidden" | "render" | "sliderMax" | "sliderMin"
+            | "sliderUnit" => true,
             _ => false,
         })
 }
 
 fn is_below(schema: &Value, depth: usize) -> bool {
     schema.as_object().is_some_and(|keywords| is_within(keywords, depth + 1))
+}
+
+fn is_type(name: &Value) -> bool {
+    name.as_str().is_some_and(|name| TYPES.contains(&name))
+}
+
+/// Reports whether a reference leads to a place in the same document, in letters that need no escapes.
+fn is_plain_pointer(reference: &str) -> bool {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.' | b'$');
+    reference.strip_prefix("#/").is_some_and(|pointer| pointer.bytes().all(is_plain))
 }
 
 /// Reports whether these are texts, at least one and none twice.
@@ -83,7 +103,10 @@ mod tests {
             json!({"type": "object", "required": ["a", "b"], "additionalProperties": false, "form": true, "hidden": {"value": 1},
                 "properties": {"a": {"type": "string", "enum": ["x", "y"], "minLength": 1, "maxLength": 9, "format": "uri"},
                     "b": {"type": "array", "items": {"type": "integer", "minimum": -1, "maximum": 2.5}, "minItems": 0, "maxItems": 3,
-                        "uniqueItems": true}, "c": {"additionalProperties": {"render": "slider"}}}}),
+                        "uniqueItems": true}, "c": {"additionalProperties": {"render": "slider", "sliderMin": 1, "sliderMax": 9, "sliderUnit": "Gi"}}}}),
+            json!({"definitions": {"a": {"type": ["string", "null"], "examples": [1]}}, "$defs": {"b": {"$ref": "#/definitions/a"}},
+                "allOf": [{"not": {"const": {}}}], "anyOf": [{"$ref": "#/$defs/b-1.x_y", "example": 1}, {}],
+                "oneOf": [{"if": {"type": ["array"]}, "then": {"items": {}}, "else": {"const": null}}]}),
         ];
         let resources = BTreeMap::new();
         for schema in all {
@@ -108,7 +131,17 @@ mod tests {
             json!({"properties": {"a": true}}),
             json!({"properties": []}),
             json!({"type": "objekt"}),
-            json!({"type": ["object"]}),
+            json!({"type": ["object", "object"]}),
+            json!({"type": ["objekt"]}),
+            json!({"type": []}),
+            json!({"allOf": []}),
+            json!({"anyOf": [true]}),
+            json!({"oneOf": {}}),
+            json!({"not": true}),
+            json!({"if": 1}),
+            json!({"definitions": []}),
+            json!({"$defs": {"a": 1}}),
+            json!({"examples": 1}),
             json!({"title": 1}),
             json!({"items": [{}]}),
             json!({"items": {"type": 1}}),
@@ -122,7 +155,9 @@ mod tests {
             json!({"minItems": 1.5}),
             json!({"uniqueItems": "yes"}),
             json!({"pattern": "("}),
-            json!({"$ref": "#/a"}),
+            json!({"$ref": "a"}),
+            json!({"$ref": "#/a b"}),
+            json!({"$ref": 1}),
             json!({"$id": "a b"}),
             json!({"whatever": 1}),
         ] {
