@@ -40,10 +40,7 @@ const LONGEST: Duration = Duration::from_millis(40);
 /// From how many bytes on lines are written without a pause: they come in masses.
 const MASSES: usize = 64 * 1024;
 
-/// Where the library says that a request failed, without which one.
-const REQUESTS: &str = "kube_client::client::builder";
-
-/// Where it quotes answers that it can't read, as those that were cut off: a Secret may be among them.
+/// Where the client of the API server quotes answers that it can't read, as those that were cut off: a Secret may be among them.
 const ANSWERS: &str = "kube_client::client";
 
 /// The name of the field whose JSON object is merged into the line.
@@ -207,9 +204,7 @@ impl<S: Subscriber> Layer<S> for Lines {
         let rank = rank(*metadata.level());
         // Libraries are logged at warn and above, or at level trace.
         let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";
-        // Who made a request says what became of it, and for what it was.
-        let is_told = metadata.target() == REQUESTS;
-        rank <= least && metadata.target() != ANSWERS && (ours || (rank <= 2 && !is_told) || least >= 5)
+        rank <= least && metadata.target() != ANSWERS && (ours || rank <= 2 || least >= 5)
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -442,10 +437,9 @@ mod tests {
     }
 
     #[test]
-    fn that_a_request_failed_is_said_by_who_made_it_and_not_by_the_library() {
+    fn what_a_library_quotes_of_an_answer_is_not_written() {
         let (log, captured) = capture();
         tracing::dispatcher::with_default(&Dispatch::new(log), || {
-            tracing::error!(target: REQUESTS, "failed with status 500 Internal Server Error");
             tracing::warn!(target: ANSWERS, "{{\"data\": {{\"password\": \"UHIw, EOF while parsing");
             tracing::warn!(target: "kube_client::client::auth", "said by a library");
         });
