@@ -28,6 +28,7 @@ use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, Stat, fstat, openat, 
 
 use super::error::ScratchError;
 use crate::directory_trust::{self, Refusal};
+use crate::file_lock::FileLock;
 use crate::process::{Survivors, WatchedFile};
 
 /// How many directories wait for later runs of a kind: about as many as there are hooks at a time.
@@ -45,6 +46,12 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// How many bytes of an input are held before they are written: most inputs are shorter.
 const BUFFER: usize = 8 * 1024;
+
+/// The file beside them that is locked while the operator runs. Where it is not, the operator was killed.
+pub(super) const LOCK: &str = "lock";
+
+/// The lock before it is held. Under its final name it would be taken for that of a killed operator.
+pub(super) const NEW_LOCK: &str = "lock.new";
 
 /// The names of the files of a kind of runs.
 #[derive(Debug)]
@@ -77,6 +84,8 @@ pub(super) struct RunDirectories {
     idle: Mutex<Vec<Directory>>,
     /// Where inputs are put together, while nobody does so.
     held: Mutex<Vec<u8>>,
+    /// Given up when the directory is gone.
+    lock: Mutex<Option<FileLock>>,
 }
 
 impl RunDirectories {
@@ -85,7 +94,29 @@ impl RunDirectories {
         let is_in_memory = rustix::fs::statfs(&path).is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC);
         let user = rustix::process::geteuid().as_raw();
         let next = AtomicU64::new(1);
-        Self { path, keep, is_in_memory, user, next, idle: Mutex::default(), held: Mutex::default() }
+        let (idle, held, lock) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { path, keep, is_in_memory, user, next, idle, held, lock }
+    }
+
+    /// Locks the directory as long as this lives. One that has a lock was locked by somebody who found that there was none, too.
+    pub(super) fn lock(&self) -> Result<(), ScratchError> {
+        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let (new, path) = (self.path.join(NEW_LOCK), self.path.join(LOCK));
+        if fs::symlink_metadata(&path).is_ok() {
+            return Ok(());
+        }
+        let file = create(&new)?;
+        // Nobody else knows the file yet.
+        let lock = FileLock::new(file, Duration::ZERO).map_err(io::Error::from);
+        let lock = lock.and_then(|lock| fs::rename(&new, &path).map(|()| lock));
+        *held = Some(lock.map_err(|source| ScratchError::Write { path, source })?);
+        Ok(())
+    }
+
+    /// Gives up the lock, as a kill does.
+    #[cfg(test)]
+    pub(super) fn unlock(&self) {
+        drop(self.lock.lock().unwrap().take());
     }
 
     pub(super) const fn is_in_memory(&self) -> bool {
@@ -120,14 +151,17 @@ impl RunDirectories {
             }
         }
         let path = self.next_path();
-        let made = DirBuilder::new().mode(0o700).create(&path).or_else(|error| {
+        let made = DirBuilder::new().mode(0o700).create(&path).map(|()| false).or_else(|error| {
             if error.kind() == io::ErrorKind::NotFound {
                 // The directory was removed while the operator runs, as cleaners of /tmp do. Somebody else may have made it again.
-                return directory_trust::make(&path);
+                return directory_trust::make(&path).map(|()| true);
             }
             Err(Refusal::Io(error))
         });
-        made.map_err(|refusal| ScratchError::refused(&path, refusal))?;
+        let is_made_anew = made.map_err(|refusal| ScratchError::refused(&path, refusal))?;
+        if is_made_anew {
+            self.lock()?;
+        }
         let label = if self.keep { label() } else { String::new() };
         let kept = layout.names().map(|_| None).collect();
         Ok(files(Directory { layout, path, opened: None, kept, is_sealed: false }, label))
@@ -581,7 +615,9 @@ mod tests {
 
         fn with(keep: bool) -> Self {
             let parent = tempfile::tempdir().unwrap();
-            let all = Arc::new(RunDirectories::new(parent.path().join("all"), keep));
+            let path = parent.path().join("all");
+            DirBuilder::new().mode(0o700).create(&path).unwrap();
+            let all = Arc::new(RunDirectories::new(path, keep));
             Self { parent, all }
         }
 
@@ -605,7 +641,8 @@ mod tests {
         }
 
         fn directories(&self) -> usize {
-            fs::read_dir(&self.all.path).map_or(0, Iterator::count)
+            let entries = fs::read_dir(&self.all.path).into_iter().flatten().flatten();
+            entries.filter(|entry| entry.path().is_dir()).count()
         }
     }
 

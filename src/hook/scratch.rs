@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::error::ScratchError;
-use super::run_files::{Layout, RunDirectories, RunFiles, create};
+use super::run_files::{LOCK, Layout, RunDirectories, RunFiles};
 use crate::directory_trust::{self, Refusal, STICKY, Trust, judge};
 use crate::file_lock::FileLock;
 
@@ -21,14 +21,7 @@ use crate::file_lock::FileLock;
 #[derive(Debug)]
 pub struct Scratch {
     runs: Arc<RunDirectories>,
-    /// Given up when the directory is gone.
-    _lock: FileLock,
 }
-
-const LOCK: &str = "lock";
-
-/// The lock before it is held. Under its final name it would be taken for that of a killed operator.
-const NEW_LOCK: &str = "lock.new";
 
 const PREFIX: &str = "run-";
 
@@ -46,15 +39,9 @@ impl Scratch {
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&parent)
             .map_err(|source| ScratchError::Make { path: parent.clone(), source })?;
-        let path = made.keep();
-        let (new, lock_path) = (path.join(NEW_LOCK), path.join(LOCK));
-        let file = create(&new)?;
-        // Nobody else knows the file yet.
-        let lock = FileLock::new(file, Duration::ZERO)
-            .map_err(io::Error::from)
-            .and_then(|lock| fs::rename(&new, &lock_path).map(|()| lock))
-            .map_err(|source| ScratchError::Write { path: lock_path, source })?;
-        Ok(Self { runs: Arc::new(RunDirectories::new(path, keep)), _lock: lock })
+        let runs = RunDirectories::new(made.keep(), keep);
+        runs.lock()?;
+        Ok(Self { runs: Arc::new(runs) })
     }
 
     /// Returns a directory for the files of one run, which are those of `layout`. It may have been that of another run.
@@ -147,6 +134,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::{DirBuilderExt, symlink};
 
+    use super::super::run_files::NEW_LOCK;
     use super::*;
     use crate::process::Survivors;
 
@@ -196,6 +184,22 @@ mod tests {
         let second = Scratch::open(Some(parent.path()), false).unwrap();
         assert!(living.path().exists(), "the directory of a living operator stays");
         assert_ne!(living.path(), second.path());
+    }
+
+    /// As cleaners of /tmp do, while the operator runs.
+    #[test]
+    fn a_directory_that_was_made_again_is_removed_behind_a_kill_as_the_first_one_is() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::open(Some(parent.path()), false).unwrap();
+        fs::remove_dir_all(scratch.path()).unwrap();
+        let mut run = scratch.run(&LAYOUT, String::new).unwrap();
+        let input = run.input("values.json", |out| out.write_all(b"secret")).unwrap();
+        Scratch::open(Some(parent.path()), false).unwrap();
+        assert!(input.exists(), "the directory of a living operator stays");
+        // A killed one holds no lock, and removes nothing.
+        scratch.runs.unlock();
+        Scratch::open(Some(parent.path()), false).unwrap();
+        assert!(!scratch.path().exists());
     }
 
     #[test]
