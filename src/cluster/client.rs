@@ -49,6 +49,15 @@ pub enum ConnectError {
          name one with --kube-config, or run `addon-operator dev`, which brings its own cluster"
     )]
     Nowhere(kube::config::InferConfigError),
+    /// A proxy stands before it. Its address can hold a password.
+    #[error(
+        "the API server is to be asked through the proxy {host}, which is not possible: take `proxy-url` out of the kubeconfig and \
+         HTTPS_PROXY out of the environment, or name a server that can be reached without it"
+    )]
+    Proxy {
+        /// The host of the proxy.
+        host: String,
+    },
     /// The client can't be built from what is known.
     #[error("the client of the API server can't be made: {0}")]
     Client(kube::Error),
@@ -69,6 +78,9 @@ pub async fn connect(access: &Access, limit: &RateLimit, fence: &Fence) -> Resul
     // A watch is quiet for as long as nothing happens; `Deadline` knows which request is one.
     config.read_timeout = None;
     config.headers.push((USER_AGENT, AGENT));
+    if let Some(proxy) = &config.proxy_url {
+        return Err(ConnectError::Proxy { host: proxy.host().unwrap_or_default().to_owned() });
+    }
     let builder = transport(config).map_err(ConnectError::Client)?;
     let limited =
         builder.with_layer(fence).with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit);
@@ -184,4 +196,23 @@ pub fn is_conflict(error: &kube::Error) -> bool {
 /// nothing of the object.
 pub fn is_already_there(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == ALREADY_THERE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_proxy_before_the_api_server_is_named_and_its_password_is_not() {
+        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\nusers: [{name: a, user: {}}]\n\
+            clusters: [{name: a, cluster: {server: 'https://10.0.0.1', proxy-url: 'http://me:pass-word@proxy.example:3128'}}]\n\
+            contexts: [{name: a, context: {cluster: a, user: a}}]\n";
+        std::fs::write(&kubeconfig, text).unwrap();
+        let access = Access { kubeconfig: Some(kubeconfig.path().to_owned()), ..Access::default() };
+        let error =
+            connect(&access, &RateLimit::new(0.0, 1), &Fence::none()).await.err().unwrap().to_string();
+        assert!(error.contains("the proxy proxy.example,") && error.contains("HTTPS_PROXY"), "{error}");
+        assert!(!error.contains("pass-word"), "{error}");
+    }
 }

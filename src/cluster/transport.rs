@@ -22,10 +22,6 @@ pub(super) type Transport = BoxService<Request<Body>, Response<Box<DynBody>>, Bo
 /// (Nagle's algorithm). The other side acknowledges late, so that the first request of each connection waited for 40 ms. Its
 /// connector can't be told otherwise, so these are its layers with another one.
 pub(super) fn transport(config: Config) -> kube::Result<ClientBuilder<Transport>> {
-    if config.proxy_url.is_some() {
-        // It says that proxies are not built in.
-        return ClientBuilder::try_from(config);
-    }
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector())?);
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);
