@@ -141,7 +141,10 @@ impl ReleaseTargets {
         let mut lists = Vec::with_capacity(targets.len());
         for target in targets {
             let outcome = self.of(target).list_or_refusal().await;
-            self.let_go(target, None);
+            // Where there are releases, the runs of their modules take what was listed. They may not have begun yet.
+            if !matches!(&outcome, Ok(Ok(owned)) if !owned.is_empty()) {
+                self.let_go(target, None);
+            }
             let outcome = match outcome? {
                 Err(refused) if *target == self.of_operator => return Err(refused),
                 outcome => outcome,
