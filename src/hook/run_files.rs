@@ -116,7 +116,7 @@ impl RunDirectories {
     /// Gives up the lock, as a kill does.
     #[cfg(test)]
     pub(super) fn unlock(&self) {
-        drop(self.lock.lock().unwrap().take());
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     pub(super) const fn is_in_memory(&self) -> bool {
