@@ -13,7 +13,7 @@ use engine::{
     Approvals, Basis, BrokerRegistration, ConfigObject, ConfigText, Digest, Effect, Event, Failure,
     FailureKind, IndexRequest, LeaseRecord, Module, ModuleName, Notice, PatchAuthor, Pin, Pins, Registry,
     ReleaseName, ReleaseTarget, ResolveRequest, Restored, RunId, ShortMemory, SourceKey, SourceSpec,
-    StoreError, StoreRequest, TestRequest, ValuesInput, WebhookRegistration,
+    StoreError, StoreRequest, TestRequest, ValuesInput, WebhookRegistration, WrittenVersions,
 };
 use futures::FutureExt;
 use tokio::sync::{Notify, oneshot};
@@ -558,16 +558,17 @@ impl Adapters {
     fn register_webhooks(&self, run: RunId, registration: Arc<WebhookRegistration>, inbox: &Inbox) {
         let webhooks = self.webhooks.clone();
         let work = async move {
-            let (outcome, refusals) = match webhooks {
+            let (outcome, refusals, versions) = match webhooks {
                 Some(webhooks) => webhooks.register(&registration).await,
-                None => (Err(no_webhooks()), Vec::new()),
+                None => (Err(no_webhooks()), Vec::new(), WrittenVersions::default()),
             };
-            Event::WebhooksRegistered { run, outcome, refusals }
+            Event::WebhooksRegistered { run, outcome, refusals, versions }
         };
         spawn(inbox, work, move |failure| Event::WebhooksRegistered {
             run,
             outcome: Err(failure),
             refusals: Vec::new(),
+            versions: WrittenVersions::default(),
         });
     }
 

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use engine::hook::AdmissionKind;
-use engine::{Failure, FailureKind, Narrowing, WebhookClient, WebhookRefusal, WebhookRegistration};
+use engine::{
+    Failure, FailureKind, Narrowing, WebhookClient, WebhookRefusal, WebhookRegistration, WrittenVersions,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::RequestError;
@@ -24,8 +26,9 @@ const REFUSALS: [u16; 4] = [400, 413, 422, 500];
 /// Whose the fields are that are written here.
 const MANAGER: &str = "addon-operator-webhooks";
 
-/// What came of a registration: why not everything was written, and which configurations the API server refused.
-pub(super) type Registered = (Result<(), Failure>, Vec<WebhookRefusal>);
+/// What came of a registration: why not everything was written, which configurations the API server refused, and how new what was
+/// written is.
+pub(super) type Registered = (Result<(), Failure>, Vec<WebhookRefusal>, WrittenVersions);
 
 /// Writes everything of `registration`. What comes after something that fails is written all the same.
 pub(super) async fn register(
@@ -35,6 +38,7 @@ pub(super) async fn register(
     namespace: &str,
 ) -> Registered {
     let (mut problems, mut refusals) = (Vec::new(), Vec::new());
+    let mut versions = WrittenVersions::default();
     let own = (client, namespace);
     for (kind, plural, wanted) in [
         (AdmissionKind::Validating, VALIDATING, &registration.validating),
@@ -49,7 +53,7 @@ pub(super) async fn register(
         let mut sent = Vec::new();
         let others = registration.keeps_others.then_some(own);
         match configure(requests, &path, wanted.as_ref(), (&kept.collect(), others), &mut sent).await {
-            Ok(()) => {}
+            Ok(version) => versions.configurations.extend(version.map(|version| (kind, version))),
             Err(error) if REFUSALS.contains(&error.code()) => refusals.push(refusal(kind, &error, &sent)),
             Err(error) => problems.push(error),
         }
@@ -57,14 +61,17 @@ pub(super) async fn register(
     for (crd, conversion) in &registration.conversions {
         let outcome = match conversion {
             Some(conversion) => convert(requests, crd, conversion).await,
-            None => give_back(requests, crd).await,
+            None => give_back(requests, crd).await.map(|()| None),
         };
-        problems.extend(outcome.err());
+        match outcome {
+            Ok(version) => versions.definitions.extend(version.map(|version| (crd.clone(), version))),
+            Err(error) => problems.push(error),
+        }
     }
     if let Some(wanted) = &registration.sweep {
         problems.extend(sweep(requests, own, wanted).await.err());
     }
-    (problems.first().map_or(Ok(()), |error| Err(failure(error))), refusals)
+    (problems.first().map_or(Ok(()), |error| Err(failure(error))), refusals, versions)
 }
 
 /// Returns whether the API server knows webhooks of this name. One that can't be asked counts as one that knows none.
@@ -103,15 +110,16 @@ fn refusal(kind: AdmissionKind, error: &RequestError, sent: &[Value]) -> Webhook
 }
 
 /// Writes a configuration, or removes it. Of its webhooks those that are `kept` are written only if the API server knows them. Others
-/// that it knows and that lead to `others` stay, and let requests go on. Those that are written are added to `sent`.
+/// that it knows and that lead to `others` stay, and let requests go on. Those that are written are added to `sent`. Returns the version
+/// of what was written.
 async fn configure(
     requests: &Requests,
     path: &str,
     wanted: Option<&Value>,
     (kept, others): (&BTreeSet<&str>, Option<(&WebhookClient, &str)>),
     sent: &mut Vec<Value>,
-) -> Result<(), RequestError> {
-    let Some(wanted) = wanted else { return requests.delete(path).await.map(drop) };
+) -> Result<Option<u64>, RequestError> {
+    let Some(wanted) = wanted else { return requests.delete(path).await.map(|_| None) };
     sent.extend_from_slice(webhooks_of(wanted));
     if !kept.is_empty() || others.is_some() {
         let known = requests.get(path).await?.unwrap_or_default();
@@ -134,7 +142,7 @@ async fn narrow(
     let Some(known) = requests.get(path).await? else { return Ok(()) };
     let mut webhooks = harmless(&known, own);
     webhooks.retain(|webhook| stay.as_ref().is_none_or(|stay| stay.contains(name_of(webhook))));
-    write(requests, path, head, &webhooks).await
+    write(requests, path, head, &webhooks).await.map(drop)
 }
 
 /// Returns the webhooks of a configuration that lead to this operator, as they let requests go on.
@@ -147,21 +155,25 @@ fn harmless(configuration: &Value, own: (&WebhookClient, &str)) -> Vec<Value> {
     webhooks
 }
 
-/// Writes a configuration with these webhooks, or removes it if there are none.
+/// Writes a configuration with these webhooks, or removes it if there are none. Returns the version of what was written.
 async fn write(
     requests: &Requests,
     path: &str,
     object: &Value,
     webhooks: &[Value],
-) -> Result<(), RequestError> {
+) -> Result<Option<u64>, RequestError> {
     if webhooks.is_empty() {
-        return requests.delete(path).await.map(drop);
+        return requests.delete(path).await.map(|_| None);
     }
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.insert("webhooks".to_owned(), Value::Array(webhooks.to_vec()));
     }
-    requests.apply(path, MANAGER, &object).await.map(drop)
+    requests.apply(path, MANAGER, &object).await.map(|written| version_of(&written))
+}
+
+fn version_of(object: &Value) -> Option<u64> {
+    object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
 }
 
 fn webhooks_of(configuration: &Value) -> &[Value] {
@@ -172,15 +184,15 @@ fn name_of(webhook: &Value) -> &str {
     webhook.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Has the objects of a definition converted by hooks.
-async fn convert(requests: &Requests, crd: &str, conversion: &Value) -> Result<(), RequestError> {
+/// Has the objects of a definition converted by hooks. Returns its version.
+async fn convert(requests: &Requests, crd: &str, conversion: &Value) -> Result<Option<u64>, RequestError> {
     let object = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": crd},
         "spec": {"conversion": conversion},
     });
-    requests.apply(&definition(crd), MANAGER, &object).await.map(drop)
+    requests.apply(&definition(crd), MANAGER, &object).await.map(|written| version_of(&written))
 }
 
 /// Has the objects of a definition converted by nobody. One that is gone needs nothing.

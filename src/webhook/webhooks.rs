@@ -137,7 +137,7 @@ impl Webhooks {
             serving.tells();
         }
         let registered = register(&self.requests, (name.as_str(), client), registration, namespace).await;
-        if matches!(&registered, (Ok(()), refusals) if refusals.is_empty())
+        if matches!(&registered, (Ok(()), refusals, _) if refusals.is_empty())
             && registration.narrowed.is_empty()
             && let Some(serving) = &mut *self.serving.lock().unwrap_or_else(PoisonError::into_inner)
             && trusts(registration, serving.ca_bundle())
@@ -169,7 +169,7 @@ pub async fn uninstall(client: Client, options: &Options) -> Result<(), Failure>
     let nothing =
         WebhookRegistration { sweep: Some(std::collections::BTreeSet::new()), ..Default::default() };
     let own = (options.name.as_str(), &options.client);
-    let (outcome, refusals) = register(&requests, own, &nothing, &options.namespace).await;
+    let (outcome, refusals, _) = register(&requests, own, &nothing, &options.namespace).await;
     outcome.and(refusals.into_iter().next().map_or(Ok(()), |refusal| Err(refusal.failure)))?;
     let gone = requests.delete(&options.secret_path()).await;
     gone.map(drop).map_err(|error| Failure::of(FailureKind::Cluster, &error))

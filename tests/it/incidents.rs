@@ -74,9 +74,12 @@ impl Stage {
             Effect::RunHook { run, .. } => {
                 Event::HookFinished { run: *run, outcome: Ok(HookOutput::default()), usage: None }
             }
-            Effect::RegisterWebhooks { run, .. } => {
-                Event::WebhooksRegistered { run: *run, outcome: Ok(()), refusals: Vec::new() }
-            }
+            Effect::RegisterWebhooks { run, .. } => Event::WebhooksRegistered {
+                run: *run,
+                outcome: Ok(()),
+                refusals: Vec::new(),
+                versions: engine::WrittenVersions::default(),
+            },
             Effect::ServeWebhooks { run } => {
                 let valid_for = Duration::from_hours(3 * 24);
                 let certificate = WebhookCertificate { ca_bundle: "Y2E=".into(), valid_for };

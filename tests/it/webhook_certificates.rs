@@ -210,9 +210,15 @@ async fn a_webhook_that_the_api_server_refuses_is_named_and_those_that_are_regis
         ..WebhookRegistration::default()
     };
     let (good, other) = (webhook("good.example.com", "true"), webhook("other.example.com", "true"));
-    assert_eq!(webhooks.register(&write(&[good.clone(), other.clone()])).await, (Ok(()), Vec::new()));
+    let (outcome, refusals, versions) = webhooks.register(&write(&[good.clone(), other.clone()])).await;
+    assert_eq!((outcome, refusals), (Ok(()), Vec::new()));
+    let version = get(&world.server, path).await.unwrap()["metadata"]["resourceVersion"].clone();
+    assert_eq!(
+        versions.configurations.into_values().map(|it| json!(it.to_string())).collect::<Vec<_>>(),
+        [version]
+    );
     let odd = webhook("odd.example.com", "object.foo(");
-    let (outcome, refusals) = webhooks.register(&write(&[good.clone(), odd])).await;
+    let (outcome, refusals, _) = webhooks.register(&write(&[good.clone(), odd])).await;
     assert_eq!((outcome, refusals.len()), (Ok(()), 1));
     let named: Vec<_> = refusals[0].webhooks.iter().collect();
     assert_eq!((named.len(), named[0].0.as_str()), (1, "odd.example.com"));
@@ -232,7 +238,8 @@ async fn a_webhook_that_the_api_server_refuses_is_named_and_those_that_are_regis
         let narrowed = [(AdmissionKind::Validating, narrowing)].into();
         WebhookRegistration { narrowed, ..WebhookRegistration::default() }
     };
-    assert_eq!(webhooks.register(&narrow(Some("good.example.com"))).await, (Ok(()), Vec::new()));
+    let (outcome, refusals, _) = webhooks.register(&narrow(Some("good.example.com"))).await;
+    assert_eq!((outcome, refusals), (Ok(()), Vec::new()));
     assert_eq!(known().await, [(json!("good.example.com"), json!("Ignore"))]);
     // At the end all stay, whatever they are.
     webhooks.register(&write(&[good, other])).await.0.unwrap();

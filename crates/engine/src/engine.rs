@@ -369,8 +369,8 @@ impl Engine {
             Event::WebhookCertificateRenewed { certificate } => {
                 webhooks.certificate_renewed(lower.cx, certificate);
             }
-            Event::WebhooksRegistered { run, outcome, refusals } => {
-                webhooks.registered(lower.cx, run, outcome, &refusals);
+            Event::WebhooksRegistered { run, outcome, refusals, versions } => {
+                webhooks.registered(lower.cx, run, (outcome, &refusals, &versions));
             }
             Event::WebhooksServed { run, outcome } => webhooks.served(lower.cx, run, outcome),
             Event::WatchFailed { monitor, failure } if sources.owns(monitor) => {

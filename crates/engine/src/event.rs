@@ -418,6 +418,8 @@ pub enum Event {
         outcome: Result<(), Failure>,
         /// The configurations that the API server refused.
         refusals: Vec<WebhookRefusal>,
+        /// How new the objects are that were written.
+        versions: WrittenVersions,
     },
     /// Answers [`ServeWebhooks`](crate::Effect::ServeWebhooks).
     WebhooksServed {
@@ -658,6 +660,17 @@ pub struct WebhookCertificate {
     pub ca_bundle: Arc<str>,
     /// How long it is valid from now on.
     pub valid_for: Duration,
+}
+
+/// How new the objects are that the API server was told of webhooks in: their `resourceVersion`, which grows with each write.
+///
+/// What was removed has none, and what has a version that is no number.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct WrittenVersions {
+    /// Those of configurations.
+    pub configurations: BTreeMap<AdmissionKind, u64>,
+    /// Those of definitions, by name.
+    pub definitions: BTreeMap<String, u64>,
 }
 
 /// A configuration of webhooks that the API server refused.

@@ -94,7 +94,7 @@ pub use engine::Engine;
 pub use event::{
     BrokerRequest, Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
     ReleaseOutcome, Restored, StoreError, TakenFrom, TakenObject, UnwatchedKind, Usage, Verdict,
-    WebhookCertificate, WebhookRefusal,
+    WebhookCertificate, WebhookRefusal, WrittenVersions,
 };
 pub use extenders::{Extender, Extenders};
 pub use failure::{Failure, FailureKind};

@@ -13,8 +13,9 @@ use crate::hook::snapshot::Item;
 use crate::hook::{AdmissionKind, MonitorSpec};
 use crate::name::MonitorId;
 
-/// The part of a filter that shows who wrote an object when.
-pub(super) const WRITERS: &str = "writers: [.metadata.managedFields[]? | {manager, operation, time}]";
+/// The part of a filter that shows how new an object is, and who wrote it when.
+pub(super) const ABOUT: &str = "version: .metadata.resourceVersion, \
+    writers: [.metadata.managedFields[]? | {manager, operation, time}]";
 
 /// The configuration of one kind.
 #[derive(Debug, Default)]
@@ -25,8 +26,8 @@ pub(super) struct ConfigurationWatch {
     is_listed: bool,
     /// What is being written, or was last.
     writes: Option<Value>,
-    /// Whether that was seen. What was seen before it is older.
-    is_seen: bool,
+    /// Whether it was deleted since that was begun.
+    is_gone: bool,
 }
 
 /// What others see of an object that the operator writes.
@@ -36,6 +37,20 @@ pub(super) struct Seen {
     pub(super) said: Value,
     /// Who wrote it last, in words; empty if it does not tell.
     pub(super) writer: String,
+    /// How new it is; `None` if it does not tell.
+    version: Option<u64>,
+}
+
+impl Seen {
+    /// Returns an object as it was written by this operator.
+    pub(super) fn written(said: Value, version: Option<u64>) -> Self {
+        Self { said, writer: String::new(), version }
+    }
+
+    /// Returns whether it is of the write that had this version, or of a later one.
+    pub(super) fn is_of_or_after(&self, written: Option<u64>) -> bool {
+        self.version.zip(written).is_some_and(|(seen, written)| seen >= written)
+    }
 }
 
 impl ConfigurationWatch {
@@ -59,7 +74,7 @@ impl ConfigurationWatch {
         self.monitor = Some(monitor);
         let spec = MonitorSpec {
             selection,
-            jq_filter: Some(format!("{{said: .webhooks, {WRITERS}}}")),
+            jq_filter: Some(format!("{{said: .webhooks, {ABOUT}}}")),
             keep_objects: false,
         };
         cx.push(Effect::StartMonitor { monitor, spec: Arc::new(spec) });
@@ -81,24 +96,20 @@ impl ConfigurationWatch {
     pub(super) fn see(&mut self, item: Option<&Item>) {
         self.is_listed = true;
         self.actual = item.map(seen);
-        self.is_seen |= match (&self.actual, &self.writes) {
-            (Some(seen), Some(writes)) => is_told(&seen.said, &said(writes)),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
+        self.is_gone = self.actual.is_none();
     }
 
     /// Records that something is about to be written.
     pub(super) fn begin_write(&mut self, wanted: Option<&Value>) {
-        self.is_seen = false;
+        self.is_gone = false;
         self.writes = wanted.cloned();
     }
 
-    /// Records that all is written. The watch may be a moment late; what it has shown after that counts.
-    pub(super) fn written(&mut self) {
-        if self.is_listed && !self.is_seen {
-            self.actual =
-                self.writes.as_ref().map(|object| Seen { said: said(object), writer: String::new() });
+    /// Records that all is written, with this version. The watch may be a moment late; what it has shown after that counts.
+    pub(super) fn written(&mut self, version: Option<u64>) {
+        let is_newer = self.actual.as_ref().map_or(self.is_gone, |seen| seen.is_of_or_after(version));
+        if self.is_listed && !is_newer {
+            self.actual = self.writes.as_ref().map(|object| Seen::written(said(object), version));
         }
     }
 
@@ -142,7 +153,7 @@ fn is_told(actual: &Value, wanted: &Value) -> bool {
     })
 }
 
-/// Returns what a watch shows of an object: `said` and `writers`.
+/// Returns what a watch shows of an object: `said`, and what is asked [`ABOUT`] it.
 pub(super) fn seen(item: &Item) -> Seen {
     let shown = item.filter_result().and_then(|bytes| serde_json::from_slice(bytes).ok());
     let shown: Value = shown.unwrap_or_default();
@@ -153,5 +164,6 @@ pub(super) fn seen(item: &Item) -> Seen {
     let writer = last.map(|entry| {
         format!("{} ({}, {})", text(entry, "manager"), text(entry, "operation"), text(entry, "time"))
     });
-    Seen { said: shown.get("said").cloned().unwrap_or_default(), writer: writer.unwrap_or_default() }
+    let version = shown.get("version").and_then(Value::as_str).and_then(|version| version.parse().ok());
+    Seen { said: shown.get("said").cloned().unwrap_or_default(), writer: writer.unwrap_or_default(), version }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::configuration_watch::{ConfigurationWatch, Difference, Seen, WRITERS, seen};
+use super::configuration_watch::{ABOUT, ConfigurationWatch, Difference, Seen, seen};
 use super::health::WebhookChange;
 use super::index::WebhookIndex;
 use super::mending::{Mending, Turn};
@@ -17,7 +17,7 @@ use crate::binding::Bindings;
 use crate::config::{Config, WebhookConfig};
 use crate::context::Context;
 use crate::effect::{Effect, WebhookRegistration};
-use crate::event::WebhookRefusal;
+use crate::event::{WebhookRefusal, WrittenVersions};
 use crate::failure::{Failure, FailureKind};
 use crate::hook::selection::Selection;
 use crate::hook::snapshot::{Item, Key};
@@ -77,6 +77,9 @@ pub(super) struct Registrar {
     is_narrowed: bool,
 }
 
+/// What came of a registration: why not everything was written, what was refused, and how new what was written is.
+pub(super) type Registered<'r> = (Result<(), Failure>, &'r [WebhookRefusal], &'r WrittenVersions);
+
 /// What is under way.
 #[derive(Debug)]
 enum Step {
@@ -105,8 +108,8 @@ struct DefinitionWatch {
     known: BTreeMap<String, Seen>,
     /// What they were given.
     told: BTreeMap<String, Value>,
-    /// Which were seen as they were written, or gone, since something was written. What was seen before that is older.
-    fresh: BTreeSet<String>,
+    /// Which were deleted since something was begun to be written.
+    gone: BTreeSet<String>,
 }
 
 /// What is wanted.
@@ -325,7 +328,7 @@ impl Registrar {
         let (run, registration) = (cx.ids.run(), Arc::new(registration));
         self.validating.begin_write(registration.validating.as_ref());
         self.mutating.begin_write(registration.mutating.as_ref());
-        self.watch.fresh.clear();
+        self.watch.gone.clear();
         self.in_flight = Some((run, Step::Register(Arc::clone(&registration))));
         cx.push(Effect::RegisterWebhooks { run, registration });
     }
@@ -438,7 +441,7 @@ impl Registrar {
             names: self.watch.names.clone(),
             ..Selection::default()
         };
-        let jq_filter = Some(format!("{{said: .spec.conversion, {WRITERS}}}"));
+        let jq_filter = Some(format!("{{said: .spec.conversion, {ABOUT}}}"));
         let spec = Arc::new(MonitorSpec { selection, jq_filter, keep_objects: false });
         cx.push(Effect::StartMonitor { monitor, spec });
     }
@@ -484,7 +487,7 @@ impl Registrar {
             return;
         }
         if is_gone {
-            self.watch.fresh.insert(key.name.to_string());
+            self.watch.gone.insert(key.name.to_string());
             self.watch.known.remove(&*key.name);
             self.watch.told.remove(&*key.name);
         } else {
@@ -493,13 +496,7 @@ impl Registrar {
     }
 
     fn see_definition(&mut self, key: &Key, seen: Seen) {
-        let writes = match &self.in_flight {
-            Some((_, Step::Register(registration))) => registration.conversions.get(&*key.name),
-            Some(_) | None => None,
-        };
-        if writes.is_some_and(|writes| writes.as_ref().is_some_and(|writes| says(&seen.said, writes))) {
-            self.watch.fresh.insert(key.name.to_string());
-        }
+        self.watch.gone.remove(&*key.name);
         self.watch.known.insert(key.name.to_string(), seen);
     }
 
@@ -547,7 +544,7 @@ impl Registrar {
         cx: &mut Context,
         config: &Config,
         run: RunId,
-        (outcome, refusals): (Result<(), Failure>, &[WebhookRefusal]),
+        (outcome, refusals, versions): Registered<'_>,
         index: &WebhookIndex,
     ) {
         if !self.awaits(run) {
@@ -593,8 +590,9 @@ impl Registrar {
         self.told = Some((registration.validating.clone(), registration.mutating.clone()));
         self.kept.clone_from(&registration.kept);
         self.others_stay = registration.keeps_others;
-        self.validating.written();
-        self.mutating.written();
+        let version = |kind| versions.configurations.get(&kind).copied();
+        self.validating.written(version(AdmissionKind::Validating));
+        self.mutating.written(version(AdmissionKind::Mutating));
         for (crd, conversion) in &registration.conversions {
             let Some(conversion) = conversion else {
                 self.unwanted.remove(crd.as_str());
@@ -602,9 +600,10 @@ impl Registrar {
             };
             self.watch.told.insert(crd.clone(), conversion.clone());
             // The watch may be a moment late. What it has shown after that counts.
-            if !self.watch.fresh.contains(crd) {
-                let seen = Seen { said: conversion.clone(), writer: String::new() };
-                self.watch.known.insert(crd.clone(), seen);
+            let written = versions.definitions.get(crd).copied();
+            let is_newer = self.watch.known.get(crd).is_some_and(|seen| seen.is_of_or_after(written));
+            if !is_newer && !self.watch.gone.contains(crd) {
+                self.watch.known.insert(crd.clone(), Seen::written(conversion.clone(), written));
             }
         }
     }

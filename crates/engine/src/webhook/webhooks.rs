@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::health::WebhookChange;
 use super::index::{Target, WebhookIndex};
-use super::registrar::{Registrar, Wanted};
+use super::registrar::{Registered, Registrar, Wanted};
 use super::response::Response;
 use super::review::{Answer, Review};
 use super::reviews::{Answered, Reviews, Running, Stage, refuse};
@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::configuration::Prepared;
 use crate::context::Context;
 use crate::effect::{Effect, RefusalReason, ReviewRefusal};
-use crate::event::{HookOutput, WebhookCertificate, WebhookRefusal};
+use crate::event::{HookOutput, WebhookCertificate};
 use crate::failure::Failure;
 use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Item, Key, Objects};
@@ -359,15 +359,9 @@ impl Webhooks {
     }
 
     /// Records that the API server was told, or why not.
-    pub(crate) fn registered(
-        &mut self,
-        cx: &mut Context,
-        run: RunId,
-        outcome: Result<(), Failure>,
-        refusals: &[WebhookRefusal],
-    ) {
+    pub(crate) fn registered(&mut self, cx: &mut Context, run: RunId, registered: Registered<'_>) {
         let config = Arc::clone(&self.config);
-        self.registrar.registered(cx, &config, run, (outcome, refusals), &self.index);
+        self.registrar.registered(cx, &config, run, registered, &self.index);
     }
 
     /// Returns whether a watch is ours.

@@ -704,30 +704,32 @@ fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_en
     assert_eq!(name, "tabs.example.com");
     assert_eq!(conversion, Some(json!({"strategy": "Webhook", "webhook": webhook})));
     // What the API server adds is no change, and what somebody else writes is.
-    let changed = |section: &Value| shown(section, "helm");
     let monitor = *world.monitors.iter().find(|(_, kind)| *kind == "CustomResourceDefinition").unwrap().0;
-    let event = |section: &Value| Event::ObjectChanged {
+    let event = |section: &Value, version| Event::ObjectChanged {
         key: Key::new("", "tabs.example.com"),
         is_gone: false,
-        items: vec![(monitor, changed(section))],
+        items: vec![(monitor, shown(section, "helm", version))],
     };
     let mut with_default = conversion.clone().unwrap();
     with_default["webhook"]["clientConfig"]["other"] = json!(1);
-    world.after(1, event(&with_default));
+    let version = world.next_version();
+    world.after(1, event(&with_default, version));
     assert_eq!(told(&world).len(), 1);
-    world.after(1, event(&json!({"strategy": "None"})));
+    let version = world.next_version();
+    world.after(1, event(&json!({"strategy": "None"}), version));
     assert_eq!(told(&world).len(), 2);
     world.after(1, config(200, &[("webEnabled", "false")]));
     assert_eq!(told(&world).last().unwrap(), &("tabs.example.com".to_owned(), None));
 }
 
-/// Returns what a watch shows of an object that was written last by `writer`.
-fn shown(said: &Value, writer: &str) -> Arc<Item> {
+/// Returns what a watch shows of an object that was written last by `writer`, with this version.
+fn shown(said: &Value, writer: &str, version: u64) -> Arc<Item> {
     let writers = json!([
         {"manager": "addon-operator-webhooks", "operation": "Apply", "time": "2026-01-01T00:00:00Z"},
         {"manager": writer, "operation": "Update", "time": "2026-01-02T00:00:00Z"},
     ]);
-    let bytes = json!({"said": said, "writers": writers}).to_string().into_bytes();
+    let bytes =
+        json!({"said": said, "version": version.to_string(), "writers": writers}).to_string().into_bytes();
     Arc::new(Item::filtered(None, bytes.into()))
 }
 
@@ -736,7 +738,7 @@ const KIND: &str = "ValidatingWebhookConfiguration";
 impl World {
     /// Shows the operator's configuration as somebody else has left it: with these webhooks, or not at all.
     fn configuration(&mut self, webhooks: Option<&Value>) {
-        let item = shown(webhooks.unwrap_or(&Value::Null), "kubectl-edit");
+        let item = shown(webhooks.unwrap_or(&Value::Null), "kubectl-edit", self.next_version());
         self.watched(KIND, Key::new("", "ours"), webhooks.is_none(), &item);
         self.run_for(1_000);
     }
@@ -778,6 +780,27 @@ fn a_configuration_that_somebody_edits_or_deletes_is_put_right_at_once_and_who_d
     let calm = world.registrations.len();
     world.configuration(None);
     assert_eq!(world.registrations.len(), calm);
+}
+
+#[test]
+fn what_somebody_does_between_a_write_and_its_answer_is_put_right() {
+    // What is seen in that moment: an older edit, a later one, a deletion. How many writes it asks for.
+    for (is_later, is_gone, writes) in [(false, false, 0), (true, false, 1), (true, true, 1)] {
+        let mut world = world(&web()).settled();
+        let mut edited = world.webhooks_told();
+        edited[0]["failurePolicy"] = json!("Ignore");
+        let (first, older) = (world.next_version(), world.next_version());
+        let key = Key::new("", "ours");
+        world.watched(KIND, key.clone(), false, &shown(&edited, "kubectl-edit", first));
+        assert!(world.registers());
+        let told = world.registrations.len();
+        let version = if is_later { world.next_version() } else { older };
+        let item = shown(&edited, "kubectl-edit", version);
+        let monitors = world.monitors.iter().filter(|(_, kind)| *kind == KIND);
+        let items = monitors.map(|(monitor, _)| (*monitor, Arc::clone(&item))).collect();
+        world.after(0, Event::ObjectChanged { key, is_gone, items });
+        assert_eq!(world.registrations.len() - told, writes, "{is_later} {is_gone}");
+    }
 }
 
 #[test]
@@ -1123,4 +1146,13 @@ fn a_definition_that_is_told_of_while_its_conversion_is_written_for_the_first_ti
     world.watched("CustomResourceDefinition", key(), false, &shown("kubectl-edit"));
     world.run();
     assert_eq!(world.warnings("was changed by kubectl-edit"), 1);
+    // So is who changes it before the answer to that.
+    world.watched("CustomResourceDefinition", key(), false, &shown("kubectl-edit"));
+    assert!(world.registers());
+    let item = self::shown(&json!({"strategy": "None"}), "kubectl-patch", world.next_version());
+    let monitors = world.monitors.iter().filter(|(_, kind)| *kind == "CustomResourceDefinition");
+    let items = monitors.map(|(monitor, _)| (*monitor, Arc::clone(&item))).collect();
+    world.after(0, Event::ObjectChanged { key: key(), is_gone: false, items });
+    assert_eq!(world.warnings("was changed by kubectl-patch"), 1);
+    assert_eq!(world.registrations.len(), told + 4);
 }

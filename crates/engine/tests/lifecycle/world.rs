@@ -12,7 +12,7 @@ use engine::{
     Announcement, Basis, Config, ConfigData, ConfigObject, Digest, Effect, Engine, Event, Failure,
     FailureKind, HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction,
     ReleaseOutcome, ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenFrom, TakenObject, TestReport, Time,
-    ValuesInput, Verdict, View, WebhookRefusal, WebhookRegistration,
+    ValuesInput, Verdict, View, WebhookRefusal, WebhookRegistration, WrittenVersions,
 };
 
 use crate::build::{Files, changed};
@@ -65,6 +65,8 @@ pub(crate) struct World {
     saving: VecDeque<Result<(), Failure>>,
     /// How the next registrations of webhooks end.
     pub(crate) registering: VecDeque<Result<(), Failure>>,
+    /// The version of the object that was written last.
+    version: u64,
     /// The webhooks that the API server refuses, and all others with them.
     pub(crate) refused_webhooks: BTreeSet<String>,
     /// Whether it does not say which ones are wrong.
@@ -154,6 +156,7 @@ impl World {
             patching: VecDeque::new(),
             saving: VecDeque::new(),
             registering: VecDeque::new(),
+            version: 0,
             refused_webhooks: BTreeSet::new(),
             refuses_in_silence: false,
             serving: VecDeque::new(),
@@ -642,9 +645,9 @@ impl World {
             }
             Effect::RegisterWebhooks { run, registration } => {
                 let outcome = self.registering.pop_front().unwrap_or(Ok(()));
-                let refusals = outcome.as_ref().map(|()| self.hold_configurations(&registration));
-                let refusals = refusals.unwrap_or_default();
-                self.send_in(OTHER, Event::WebhooksRegistered { run, outcome, refusals });
+                let held = outcome.as_ref().map(|()| self.hold_configurations(&registration));
+                let (refusals, versions) = held.unwrap_or_default();
+                self.send_in(OTHER, Event::WebhooksRegistered { run, outcome, refusals, versions });
             }
             Effect::ServeWebhooks { run } => {
                 let outcome =
@@ -833,9 +836,21 @@ impl World {
         shown["said"].as_array().unwrap().clone()
     }
 
-    /// Holds what the API server was told of webhooks, for who lists it. Returns what it refuses of that.
-    fn hold_configurations(&mut self, registration: &WebhookRegistration) -> Vec<WebhookRefusal> {
-        let mut refusals = Vec::new();
+    /// Returns the version of the next object that is written. Each is larger than those before it.
+    pub(crate) fn next_version(&mut self) -> u64 {
+        self.version += 1;
+        self.version
+    }
+
+    /// Holds what the API server was told of webhooks, for who lists it. Returns what it refuses of that, and the versions of the rest.
+    fn hold_configurations(
+        &mut self,
+        registration: &WebhookRegistration,
+    ) -> (Vec<WebhookRefusal>, WrittenVersions) {
+        let (mut refusals, mut versions) = (Vec::new(), WrittenVersions::default());
+        for crd in registration.conversions.keys() {
+            versions.definitions.insert(crd.clone(), self.next_version());
+        }
         let kinds = [
             (AdmissionKind::Validating, &registration.validating),
             (AdmissionKind::Mutating, &registration.mutating),
@@ -878,15 +893,19 @@ impl World {
                 }
                 wanted
             };
+            let version = self.next_version();
             let objects = self.objects.entry(format!("{kind}WebhookConfiguration")).or_default();
             objects.clear();
             if !webhooks.is_empty() {
-                let shown = serde_json::json!({"said": webhooks, "writers": []}).to_string();
+                versions.configurations.insert(kind, version);
+                let shown =
+                    serde_json::json!({"said": webhooks, "version": version.to_string(), "writers": []});
+                let shown = shown.to_string();
                 objects
                     .insert(Key::new("", "ours"), Arc::new(Item::filtered(None, shown.into_bytes().into())));
             }
         }
-        refusals
+        (refusals, versions)
     }
 
     /// Changes an object for everybody who watches its kind.
