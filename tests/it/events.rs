@@ -60,8 +60,7 @@ async fn a_module_that_fails_is_told_on_the_config_map() {
     let written: Api<Event> = Api::namespaced(client, "default");
     let seen = watcher(written, watcher::Config::default()).applied_objects();
     let mut seen = std::pin::pin!(seen);
-    let event =
-        tokio::time::timeout(Duration::from_secs(30), seen.try_next()).await.unwrap().unwrap().unwrap();
+    let event = tokio::time::timeout(DEADLINE, seen.try_next()).await.unwrap().unwrap().unwrap();
     let about = event.involved_object;
     assert_eq!((about.kind.as_deref(), about.name.as_deref()), (Some("ConfigMap"), Some("addon-operator")));
     assert_eq!(about.uid, map.metadata.uid, "kubectl describe looks for the identity");

@@ -13,6 +13,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::support::DEADLINE;
 use crate::support::held::HeldRequest;
 use crate::support::release::{
     EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, secrets, watched, watched_as,
@@ -22,7 +23,7 @@ const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name
 
 /// Returns the next thing that is told of the release.
 async fn next(events: &mut UnboundedReceiver<Event>) -> Event {
-    tokio::time::timeout(Duration::from_secs(30), events.recv()).await.unwrap().unwrap()
+    tokio::time::timeout(DEADLINE, events.recv()).await.unwrap().unwrap()
 }
 
 /// Changes the number of the first port of the Service `web`, as `kubectl edit` does.

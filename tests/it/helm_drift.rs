@@ -1,7 +1,5 @@
 //! What others do to the records of a release while the operator runs, or before it starts.
 
-use std::time::Duration;
-
 use addon_operator::helm::Helm;
 use apiserver::FaultPlan;
 use base64::Engine as _;
@@ -11,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::support::DEADLINE;
 use crate::support::pause::pause;
 use crate::support::release::{
     EXTRA, NAMESPACE, ReleaseFixture, decoded, edit, encoded, files, record_secret, secrets, watched,
@@ -48,7 +47,7 @@ async fn running(world: &ReleaseFixture) -> (Helm, UnboundedReceiver<Event>) {
 
 /// Waits for the next thing that is told of the release.
 async fn told(events: &mut UnboundedReceiver<Event>) -> String {
-    let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap().unwrap();
+    let event = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap().unwrap();
     let text = format!("{event:?}");
     if let Event::ReleaseDrifted { module, drift: Drift::Status(what) } = event {
         assert_eq!(module, ModuleName::from("web"));
@@ -135,7 +134,7 @@ async fn who_is_at_work_on_a_release_is_left_to_it() {
             pause().await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(1), looked).await.unwrap();
+    tokio::time::timeout(DEADLINE, looked).await.unwrap();
     mark(&world, 2, json!({"status": "superseded"})).await;
     mark(&world, 3, json!({"status": "deployed"})).await;
     assert_eq!(told(&mut events).await, "somebody else wrote revision 3, which is deployed");

@@ -14,6 +14,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::support::DEADLINE;
 use crate::support::pause::pause;
 use crate::support::release::{
     CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, end_jobs, files, names, record_secret, says, watched,
@@ -259,7 +260,7 @@ async fn until_hit(world: &ReleaseFixture, hits: u64) {
             pause().await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(1), wait).await.unwrap();
+    tokio::time::timeout(DEADLINE, wait).await.unwrap();
 }
 
 /// Waits until every kind of the release has an open watch.
@@ -278,7 +279,7 @@ async fn until_watched(world: &ReleaseFixture, kinds: usize) {
             pause().await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(1), wait).await.unwrap();
+    tokio::time::timeout(DEADLINE, wait).await.unwrap();
 }
 
 fn absent(name: &str) -> Event {
@@ -324,13 +325,13 @@ async fn f_c1_what_happens_to_a_release_during_an_outage_of_its_watches_is_not_m
             world.server.faults().expire_revisions();
         }
         world.server.faults().clear();
-        let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap();
+        let event = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap();
         assert_eq!(event, Some(absent("web-map")), "history lost: {expires}");
         assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
         assert!(world.map("web-map").await.is_some());
         // The watch lives on.
         world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-extra")).await;
-        let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap();
+        let event = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap();
         assert_eq!(event, Some(absent("web-extra")), "history lost: {expires}");
     }
 }
@@ -730,7 +731,7 @@ async fn without_its_definition() -> (ReleaseFixture, Helm, UnboundedReceiver<Ev
 }
 
 async fn is_told_as_gone(mut events: UnboundedReceiver<Event>) {
-    let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap();
+    let event = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap();
     let drift = Drift::Absent(format!("{NAMESPACE}/Widget/w"));
     assert_eq!(event, Some(Event::ReleaseDrifted { module: ModuleName::from("web"), drift }));
 }

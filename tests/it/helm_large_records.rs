@@ -72,7 +72,7 @@ async fn a_large_record_is_one_that_helm_reads_and_continuations_that_it_does_no
     // What is there is told from what was rendered.
     let mut events = watched(&helm);
     edit(&world, "configmaps", "web-map", &json!({"data": {"k": "theirs"}})).await;
-    let told = tokio::time::timeout(std::time::Duration::from_secs(30), events.recv()).await.unwrap();
+    let told = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap();
     assert!(matches!(told, Some(engine::Event::ReleaseDrifted { .. })), "{told:?}");
     // The limit of the history holds for continuations, too.
     for (k, expected) in [

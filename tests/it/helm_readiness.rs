@@ -1,11 +1,11 @@
 //! Whether the objects of a release are ready: looked at when their watches show a change.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::{Event, ModuleName, RunId};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use crate::support::DEADLINE;
 use crate::support::release::{NAMESPACE, ReleaseFixture, files, watched};
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  \
@@ -13,7 +13,7 @@ selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: w
 spec: {containers: [{name: web, image: web}]}\n";
 
 async fn next(events: &mut UnboundedReceiver<Event>) -> Vec<String> {
-    let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap().unwrap();
+    let event = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap().unwrap();
     let Event::ReadinessChanged { run, module, unready } = event else { unreachable!("{event:?}") };
     assert_eq!((run, module.as_str()), (RunId::new(7), "web"));
     unready

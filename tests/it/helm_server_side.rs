@@ -1,8 +1,6 @@
 //! Releases of modules whose objects are written by server-side apply, and what becomes of objects that were written by patches before.
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::time::Duration;
-
 use apiserver::FaultPlan;
 use engine::{
     ApplyMode, Drift, DriftMode, DriftSettings, Event, ModuleName, ReleaseAction, ReleaseName, TakenFrom,
@@ -11,6 +9,7 @@ use engine::{
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::support::DEADLINE;
 use crate::support::release::{CRD, NAMESPACE, ReleaseFixture, SERVICE, decoded, edit, secrets, watched_as};
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-map, labels: {own: x}}\ndata: {k: '{{ .Values.web.k }}', old: x}\n";
@@ -203,7 +202,7 @@ async fn drift_is_told_and_put_right_and_items_that_others_add_are_none() {
     let with = json!({"spec": {"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]}});
     world.send(Method::PATCH, &edited, &with).await;
     world.send(Method::PATCH, &edited, &json!({"spec": {"size": 5}})).await;
-    let told = tokio::time::timeout(Duration::from_secs(30), events.recv()).await.unwrap().unwrap();
+    let told = tokio::time::timeout(DEADLINE, events.recv()).await.unwrap().unwrap();
     let object = format!("{NAMESPACE}/Widget/w");
     let (place, writer) = ("/spec/size".to_owned(), Some("kubectl-edit".to_owned()));
     let drift = Drift::Changed { object: object.clone(), place, writer };

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tower::ServiceExt as _;
 
+use crate::support::DEADLINE;
 use crate::support::pause::pause;
 use crate::support::program::Workspace;
 use crate::support::release::{MAP, NAMESPACE, ReleaseFixture, decoded, says, secrets};
@@ -186,7 +187,7 @@ fn tests_are_shown_while_they_run_and_end_with_the_command_that_runs_them() {
         if text.contains("ModuleTest:tests:web:all") == is_shown {
             return;
         }
-        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{text}");
+        assert!(begun.elapsed() < DEADLINE, "{text}");
     };
     until(true);
     for question in [&["status"][..], &["why", "module", "web"]] {

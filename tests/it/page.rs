@@ -9,6 +9,7 @@ use addon_operator::config::Environment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::support::DEADLINE;
 use crate::support::browser::Browser;
 use crate::support::program::{Running, Workspace, get, hook};
 
@@ -70,7 +71,7 @@ fn send(port: &str, bytes: &[u8]) -> String {
 
 fn sent(port: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     // The operator may have had enough before everything is written.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use addon_operator::app::Outcome;
 use addon_operator::driver;
@@ -21,6 +21,7 @@ use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::support::DEADLINE;
 use crate::support::in_process::Cluster;
 use crate::support::pause::pause;
 use crate::support::program::get as get_page;
@@ -87,7 +88,7 @@ async fn shows(at: &Asked, [before, now]: [&str; 2]) {
             return;
         }
         assert_eq!(shown, der(before));
-        assert!(begun.elapsed() < Duration::from_mins(1));
+        assert!(begun.elapsed() < DEADLINE);
         pause().await;
     }
 }
@@ -293,7 +294,7 @@ async fn secret_with(world: &Cluster, is_wanted: impl Fn(&Value) -> bool) -> Val
         if is_wanted(&secret) {
             return secret;
         }
-        assert!(begun.elapsed() < Duration::from_mins(1), "{secret}");
+        assert!(begun.elapsed() < DEADLINE, "{secret}");
         tokio::task::yield_now().await;
     }
 }
@@ -305,7 +306,7 @@ fn certificates_in(bundle: &str) -> usize {
 
 /// Returns what the API server shall trust from now on.
 async fn renewed(channels: &mut driver::Channels) -> WebhookCertificate {
-    let answer = tokio::time::timeout(Duration::from_mins(1), channels.next_answer()).await;
+    let answer = tokio::time::timeout(DEADLINE, channels.next_answer()).await;
     match answer.unwrap() {
         Some(engine::Event::WebhookCertificateRenewed { certificate }) => certificate,
         other => panic!("{other:?}"),
@@ -404,7 +405,7 @@ async fn f_f4_another_authority_in_the_secret_is_adopted_and_what_replicas_show_
     time.send_modify(|time| *time += SignedDuration::from_mins(11));
     let begun = Instant::now();
     while shown_to(all, &standby).await != new {
-        assert!(begun.elapsed() < Duration::from_mins(1), "the standby shows the old one for ever");
+        assert!(begun.elapsed() < DEADLINE, "the standby shows the old one for ever");
     }
 }
 
@@ -471,7 +472,7 @@ async fn standby_shows(certificates: Option<&CertificateFiles>, replace: impl Fn
     time.send_replace(later);
     let begun = Instant::now();
     while shown(&standby, &certificate.ca_bundle).await != new {
-        assert!(begun.elapsed() < Duration::from_mins(1), "the standby shows the old one for ever");
+        assert!(begun.elapsed() < DEADLINE, "the standby shows the old one for ever");
         pause().await;
     }
 }

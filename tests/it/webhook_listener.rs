@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use addon_operator::app::Outcome;
 use base64::Engine as _;
@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, Operator, ask_socket};
 use crate::support::measured::Program;
 use crate::support::pause::pause;
@@ -151,7 +152,7 @@ pub(crate) async fn asked(world: &Cluster, fits: impl Fn(&Value) -> bool) -> Ask
             let trusted = STANDARD.decode(client["caBundle"].as_str().unwrap()).unwrap();
             return Asked { port: url.port_u16().unwrap(), trusted, own: None };
         }
-        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", configured(world).await);
+        assert!(begun.elapsed() < DEADLINE, "{:?}", configured(world).await);
         pause().await;
     }
 }

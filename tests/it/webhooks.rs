@@ -2,13 +2,13 @@
 //! and in `tests/cluster` on a real one.
 
 use std::fs;
-use std::time::Duration;
 
 use addon_operator::app::Outcome;
 use addon_operator::webhook;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::pause::pause;
 use crate::support::program::hook;
@@ -97,7 +97,7 @@ async fn registered(world: &Cluster, kind: &str, policy: &str) {
             world.server.settled().await;
             return;
         }
-        assert!(begun.elapsed() < Duration::from_mins(1), "{kind}: {object}");
+        assert!(begun.elapsed() < DEADLINE, "{kind}: {object}");
         pause().await;
     }
 }
@@ -335,7 +335,7 @@ async fn custom_resources_are_converted_when_they_are_written_read_listed_and_wa
     let watched = kube::runtime::wait::await_condition(api, "a", |tab: Option<&kube::api::DynamicObject>| {
         tab.is_some_and(|tab| tab.data["spec"]["schedule"] == "6")
     });
-    tokio::time::timeout(Duration::from_mins(1), watched).await.unwrap().unwrap();
+    tokio::time::timeout(DEADLINE, watched).await.unwrap().unwrap();
     // One object that is not converted: the request fails, and nothing is stored.
     let (status, answer) = send(&world.server, Method::POST, &tabs("v1alpha1"), &tab("b", "bad")).await;
     assert_eq!(status, 500, "{answer}");
@@ -388,7 +388,7 @@ async fn objects_are_converted_while_an_operator_that_was_started_again_is_not_r
             assert_eq!(found["spec"], json!({"schedule": "5"}));
             count += 1;
         }
-        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", get(&world.server, &path).await);
+        assert!(begun.elapsed() < DEADLINE, "{:?}", get(&world.server, &path).await);
     }
     assert!(!world.path("ready").exists(), "its module has not run yet");
     world.write("gate", "");
@@ -421,7 +421,7 @@ async fn webhooks_are_asked_while_an_operator_that_was_started_again_is_not_read
     let mut count = 0;
     while send(&world.server, Method::POST, MAPS, &map(&format!("b{count}"), "bad")).await.0 != 403 {
         count += 1;
-        assert!(begun.elapsed() < Duration::from_mins(1));
+        assert!(begun.elapsed() < DEADLINE);
         pause().await;
     }
     // A hook that fails has perhaps not got what its module brings.
@@ -483,7 +483,7 @@ async fn converted_by(world: &Cluster, path: &str, strategy: &str) {
             world.server.settled().await;
             return;
         }
-        assert!(begun.elapsed() < Duration::from_mins(1), "{definition}");
+        assert!(begun.elapsed() < DEADLINE, "{definition}");
         pause().await;
     }
 }
@@ -522,7 +522,7 @@ async fn a_hook_is_asked_in_the_version_that_its_rule_names() {
     let begun = std::time::Instant::now();
     let made = loop {
         let made = ok(&world.server, Method::POST, path, &tab).await;
-        if made["spec"] != tab["spec"] || begun.elapsed() > Duration::from_mins(1) {
+        if made["spec"] != tab["spec"] || begun.elapsed() > DEADLINE {
             break made;
         }
         ok(&world.server, Method::DELETE, &format!("{path}/a"), &Value::Null).await;

@@ -4,10 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::DEADLINE;
 
 /// Where browsers are looked for, and what they are called.
 const PLACES: &[&str] = &["/usr/bin", "/usr/local/bin", "/opt/google/chrome", "/snap/bin"];
@@ -179,7 +181,7 @@ impl Browser {
 
     /// Evaluates `condition` until it is true.
     pub(crate) fn until(&mut self, condition: &str) {
-        let deadline = Instant::now() + Duration::from_mins(1);
+        let deadline = Instant::now() + DEADLINE;
         while self.evaluate(condition) != true {
             assert!(Instant::now() < deadline, "never true: {condition}");
         }
