@@ -261,21 +261,27 @@ fn a_browser_computes_for_less_than_200_ms_to_show_a_thousand_modules() {
     // The first page of an address may get another process: its time is counted from there.
     browser.open(&format!("http://127.0.0.1:{port}/discovery"));
     browser.count_processor_time();
-    let mut least = |path: &str| {
-        let mut times: Vec<f64> = Vec::new();
-        while times.len() < 12 && times.iter().all(|time| *time > 0.1) {
+    let mut least = |path: &str, floor: f64| {
+        let mut least = f64::MAX;
+        for _ in 0..12 {
             let before = browser.processor_time();
             browser.open(&format!("http://127.0.0.1:{port}{path}"));
             browser.until("performance.getEntriesByName('first-contentful-paint').length > 0");
-            times.push(browser.processor_time() - before);
+            let took = browser.processor_time() - before;
+            // Where a page got another process, whose time begins anew, it took more than this.
+            if took > floor {
+                least = least.min(took);
+            }
+            if least < 0.1 {
+                break;
+            }
         }
-        times.into_iter().fold(f64::MAX, f64::min)
+        least
     };
-    let empty = least("/discovery");
-    let page = least("/?refresh=off");
+    let empty = least("/discovery", 0.0);
+    let page = least("/?refresh=off", empty);
     assert_eq!(browser.evaluate("document.querySelectorAll('#modules tbody tr').length"), 1000);
     eprintln!("processor time of 1,000 modules: {page} s; of a page with nothing in it: {empty} s");
-    assert!(empty > 0.0 && page > empty, "nothing was measured: {page} s, an empty page {empty} s");
     assert!(page < 0.2, "{page} s, an empty page {empty} s");
     assert_eq!(running.stop(), 0);
 }
