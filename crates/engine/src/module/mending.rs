@@ -67,7 +67,10 @@ impl Modules {
         let (name, object) = &key;
         let Some(module) = self.states.get_mut(name) else { return };
         let Err(failure) = outcome else {
-            module.drift.restored(object, cx.now);
+            // What somebody changed behind this write, and before its answer, differs still.
+            if !self.mends.is_asked(&key) {
+                module.drift.restored(object, cx.now);
+            }
             cx.notify(Notice::ObjectMended { module: name.clone(), object: object.to_string() });
             return;
         };

@@ -39,6 +39,11 @@ impl Mends {
         Some(key)
     }
 
+    /// Returns whether an object is to be put right: it waits for that, or it is under way.
+    pub(super) fn is_asked(&self, key: &MendKey) -> bool {
+        self.waiting.contains_key(key) || self.running.values().any(|running| running == key)
+    }
+
     /// Returns when the next one is due.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         self.due.first().filter(|_| self.running.len() < AT_ONCE).map(|(at, _)| *at)

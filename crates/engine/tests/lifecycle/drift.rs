@@ -117,6 +117,33 @@ fn a_mend_that_fails_is_told_once_and_comes_again_and_holds_up_nothing() {
 }
 
 #[test]
+fn what_is_changed_between_the_write_of_a_mend_and_its_answer_differs_still() {
+    let restored = || drifted("web", Drift::Restored(OBJECT.to_owned()));
+    for quarrels in [false, true] {
+        let mut world = World::new(&web(DriftMode::Enforce)).settled();
+        if quarrels {
+            world.after(10, changed("hpa"));
+        }
+        world.send_in(10, changed("hpa"));
+        // The answer comes 5 ms behind the mend.
+        world.send_in(12, restored());
+        world.send_in(13, changed("hpa"));
+        let trace = world.run_for(MINUTE);
+        let text = world.told(status::text);
+        if quarrels {
+            assert_eq!(mends(&trace), 1, "{trace}");
+            assert!(text.contains("ops/ConfigMap/web at /data/k by hpa"), "{text}");
+            let trace = world.run_for(62 * MINUTE);
+            assert_eq!(mends(&trace), 1, "after an hour: {trace}");
+        } else {
+            assert_eq!(mends(&trace), 2, "{trace}");
+        }
+        let text = world.told(status::text);
+        assert!(text.contains("Nothing needs attention"), "{text}");
+    }
+}
+
+#[test]
 fn a_mend_waits_for_a_run_of_its_module_that_writes_the_object_anyway() {
     let mut world =
         World::new(&web(DriftMode::Enforce)).release("web", Ok(ReleaseAction::Installed)).settled();
