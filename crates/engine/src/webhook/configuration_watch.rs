@@ -24,9 +24,7 @@ pub(super) struct ConfigurationWatch {
     /// What it says and who wrote it; `None` if it is not there, or not known yet.
     actual: Option<Seen>,
     is_listed: bool,
-    /// What is being written, or was last.
-    writes: Option<Value>,
-    /// Whether it was deleted since that was begun.
+    /// Whether it was deleted since it was begun to be written.
     is_gone: bool,
 }
 
@@ -100,16 +98,15 @@ impl ConfigurationWatch {
     }
 
     /// Records that something is about to be written.
-    pub(super) fn begin_write(&mut self, wanted: Option<&Value>) {
+    pub(super) fn begin_write(&mut self) {
         self.is_gone = false;
-        self.writes = wanted.cloned();
     }
 
-    /// Records that all is written, with this version. The watch may be a moment late; what it has shown after that counts.
-    pub(super) fn written(&mut self, version: Option<u64>) {
+    /// Records what is written, with its version. The watch may be a moment late; what it has shown after that counts.
+    pub(super) fn written(&mut self, object: Option<&Value>, version: Option<u64>) {
         let is_newer = self.actual.as_ref().map_or(self.is_gone, |seen| seen.is_of_or_after(version));
         if self.is_listed && !is_newer {
-            self.actual = self.writes.as_ref().map(|object| Seen::written(said(object), version));
+            self.actual = object.map(|object| Seen::written(said(object), version));
         }
     }
 

@@ -108,8 +108,6 @@ struct DefinitionWatch {
     known: BTreeMap<String, Seen>,
     /// What they were given.
     told: BTreeMap<String, Value>,
-    /// Which were deleted since something was begun to be written.
-    gone: BTreeSet<String>,
 }
 
 /// What is wanted.
@@ -326,9 +324,8 @@ impl Registrar {
     fn register(&mut self, cx: &mut Context, registration: WebhookRegistration) {
         self.is_outdated = false;
         let (run, registration) = (cx.ids.run(), Arc::new(registration));
-        self.validating.begin_write(registration.validating.as_ref());
-        self.mutating.begin_write(registration.mutating.as_ref());
-        self.watch.gone.clear();
+        self.validating.begin_write();
+        self.mutating.begin_write();
         self.in_flight = Some((run, Step::Register(Arc::clone(&registration))));
         cx.push(Effect::RegisterWebhooks { run, registration });
     }
@@ -487,7 +484,6 @@ impl Registrar {
             return;
         }
         if is_gone {
-            self.watch.gone.insert(key.name.to_string());
             self.watch.known.remove(&*key.name);
             self.watch.told.remove(&*key.name);
         } else {
@@ -496,7 +492,6 @@ impl Registrar {
     }
 
     fn see_definition(&mut self, key: &Key, seen: Seen) {
-        self.watch.gone.remove(&*key.name);
         self.watch.known.insert(key.name.to_string(), seen);
     }
 
@@ -591,19 +586,20 @@ impl Registrar {
         self.kept.clone_from(&registration.kept);
         self.others_stay = registration.keeps_others;
         let version = |kind| versions.configurations.get(&kind).copied();
-        self.validating.written(version(AdmissionKind::Validating));
-        self.mutating.written(version(AdmissionKind::Mutating));
+        self.validating.written(registration.validating.as_ref(), version(AdmissionKind::Validating));
+        self.mutating.written(registration.mutating.as_ref(), version(AdmissionKind::Mutating));
         for (crd, conversion) in &registration.conversions {
             let Some(conversion) = conversion else {
                 self.unwanted.remove(crd.as_str());
                 continue;
             };
             self.watch.told.insert(crd.clone(), conversion.clone());
+            // It is written only if it is known. So it was deleted since, if it is not.
+            let Some(seen) = self.watch.known.get_mut(crd) else { continue };
             // The watch may be a moment late. What it has shown after that counts.
             let written = versions.definitions.get(crd).copied();
-            let is_newer = self.watch.known.get(crd).is_some_and(|seen| seen.is_of_or_after(written));
-            if !is_newer && !self.watch.gone.contains(crd) {
-                self.watch.known.insert(crd.clone(), Seen::written(conversion.clone(), written));
+            if !seen.is_of_or_after(written) {
+                *seen = Seen::written(conversion.clone(), written);
             }
         }
     }

@@ -796,9 +796,8 @@ fn what_somebody_does_between_a_write_and_its_answer_is_put_right() {
         let told = world.registrations.len();
         let version = if is_later { world.next_version() } else { older };
         let item = shown(&edited, "kubectl-edit", version);
-        let monitors = world.monitors.iter().filter(|(_, kind)| *kind == KIND);
-        let items = monitors.map(|(monitor, _)| (*monitor, Arc::clone(&item))).collect();
-        world.after(0, Event::ObjectChanged { key, is_gone, items });
+        let event = world.shown_to_watches(KIND, key, is_gone, &item).unwrap();
+        world.after(0, event);
         assert_eq!(world.registrations.len() - told, writes, "{is_later} {is_gone}");
     }
 }
@@ -1137,9 +1136,8 @@ fn a_definition_that_is_told_of_while_its_conversion_is_written_for_the_first_ti
     world.watched("CustomResourceDefinition", key(), false, &shown("helm"));
     assert!(world.registers());
     // The API server writes the status of the new definition, and this is seen before the answer.
-    let monitors = world.monitors.iter().filter(|(_, kind)| *kind == "CustomResourceDefinition");
-    let items = monitors.map(|(monitor, _)| (*monitor, shown("kube-apiserver"))).collect();
-    world.after(0, Event::ObjectChanged { key: key(), is_gone: false, items });
+    let event = world.shown_to_watches("CustomResourceDefinition", key(), false, &shown("kube-apiserver"));
+    world.after(0, event.unwrap());
     assert_eq!(world.warnings("was changed by kube-apiserver"), 0);
     assert_eq!(world.registrations.len(), told + 1);
     // Who changes it after that is told of.
@@ -1150,9 +1148,8 @@ fn a_definition_that_is_told_of_while_its_conversion_is_written_for_the_first_ti
     world.watched("CustomResourceDefinition", key(), false, &shown("kubectl-edit"));
     assert!(world.registers());
     let item = self::shown(&json!({"strategy": "None"}), "kubectl-patch", world.next_version());
-    let monitors = world.monitors.iter().filter(|(_, kind)| *kind == "CustomResourceDefinition");
-    let items = monitors.map(|(monitor, _)| (*monitor, Arc::clone(&item))).collect();
-    world.after(0, Event::ObjectChanged { key: key(), is_gone: false, items });
+    let event = world.shown_to_watches("CustomResourceDefinition", key(), false, &item).unwrap();
+    world.after(0, event);
     assert_eq!(world.warnings("was changed by kubectl-patch"), 1);
     assert_eq!(world.registrations.len(), told + 4);
 }

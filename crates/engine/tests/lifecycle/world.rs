@@ -916,12 +916,23 @@ impl World {
         } else {
             objects.insert(key.clone(), Arc::clone(item));
         }
+        if let Some(event) = self.shown_to_watches(kind, key, is_gone, item) {
+            // A watch begins where its list ends.
+            self.send_in(LIST + 1, event);
+        }
+    }
+
+    /// Returns what those are told who watch a kind: how an object of it is now. There is nothing if nobody does.
+    pub(crate) fn shown_to_watches(
+        &self,
+        kind: &str,
+        key: Key,
+        is_gone: bool,
+        item: &Arc<Item>,
+    ) -> Option<Event> {
         let watching = self.monitors.iter().filter(|(_, watched)| *watched == kind);
         let items: Vec<_> = watching.map(|(monitor, _)| (*monitor, Arc::clone(item))).collect();
-        if !items.is_empty() {
-            // A watch begins where its list ends.
-            self.send_in(LIST + 1, Event::ObjectChanged { key, is_gone, items });
-        }
+        (!items.is_empty()).then_some(Event::ObjectChanged { key, is_gone, items })
     }
 
     /// Forgets what is on its way and what is watched: another operator starts.
